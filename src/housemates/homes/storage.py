@@ -1,0 +1,68 @@
+"""Homes as files: one `.npz` of arrays with a JSON header, no pickle; written to a temporary file, then renamed."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import zipfile
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+
+from housemates.homes.floor import Floor
+from housemates.homes.home import Home, Joint, Meshes, Parts, Receptacle, Room
+
+
+def save_homes(path: Path, homes: Iterable[Home]) -> None:
+    """Write several homes into one file."""
+    arrays, headers = {}, []
+    for index, home in enumerate(homes):
+        headers.append(home.header())
+        arrays |= {f"{index}/{name}": array for name, array in home.arrays().items()}
+    text = json.dumps(headers).encode()
+    arrays["header"] = np.frombuffer(text, np.uint8)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".tmp")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            np.savez(file, **arrays)
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def load_homes(path: Path) -> list[Home]:
+    """Read the homes of one file, in the order they were written."""
+    try:
+        with np.load(path, allow_pickle=False) as data:
+            headers = json.loads(bytes(data["header"]))
+            return [_home(header, {k: data[k] for k in data.files if k.startswith(f"{i}/")}, i) for i, header in enumerate(headers)]
+    except (zipfile.BadZipFile, KeyError, ValueError, EOFError) as error:
+        raise ValueError(f"{path} is damaged ({error}) - delete it; it is made again on the next use") from error
+
+
+def _home(header: dict, arrays: dict[str, np.ndarray], index: int) -> Home:
+    def group(name: str) -> dict[str, np.ndarray]:
+        prefix = f"{index}/{name}."
+        return {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
+
+    floor = header["floor"]
+    meshes = group("meshes")
+    return Home(
+        name=header["name"],
+        parts=Parts(**group("parts")),
+        labels=tuple(header["labels"]),
+        joints=tuple(Joint(**_tuples(j)) for j in header["joints"]),
+        receptacles=tuple(Receptacle(**_tuples(r)) for r in header["receptacles"]),
+        floor=Floor(origin=tuple(floor["origin"]), area=floor["area"], cell=floor["cell"], **group("floor")),
+        rooms=tuple(Room(**_tuples(r)) for r in header["rooms"]),
+        meshes=Meshes(**meshes) if meshes else None,
+        notes=tuple(header["notes"]),
+    )
+
+
+def _tuples(values: dict) -> dict:
+    return {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}

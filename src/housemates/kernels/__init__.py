@@ -1,0 +1,23 @@
+"""Numba kernels on plain arrays: transforms, kinematics, distances, collisions, pictures.
+
+This room imports nothing of the package. It also decides where compiled kernels are kept: in the user's cache
+folder, so that a read-only install works and a second process starts at once.
+"""
+
+import os
+from pathlib import Path
+
+
+def cache_folder() -> Path:
+    """Where everything that can be made again is kept: `$HOUSEMATES_CACHE`, else `~/.cache/housemates`."""
+    chosen = os.environ.get("HOUSEMATES_CACHE")
+    if chosen:
+        return Path(chosen).expanduser()
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").expanduser() / "housemates"
+
+
+if "NUMBA_CACHE_DIR" not in os.environ:
+    import numba
+
+    # Set on the module, not in the environment: numba reads the environment once, when it is first imported.
+    numba.config.CACHE_DIR = str(cache_folder() / "numba")
