@@ -1,3 +1,36 @@
-"""housemates: train and test robots that must work with partners they have never met, in furnished homes."""
+"""housemates: train and test robots that must work with partners they have never met, in furnished homes.
+
+The names below are found on first use, so that `import housemates` is quick and loads neither torch nor a mesh reader.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from housemates.homes.generate import generate_home
+    from housemates.homes.replicacad import load_replicacad
+    from housemates.homes.splits import load_split
+    from housemates.sim.pictures import render_depth
+    from housemates.tasks.episodes import load_episodes
 
 __version__ = "0.1.0"
+
+__all__ = ["__version__", "generate_home", "load_episodes", "load_replicacad", "load_split", "render_depth"]
+
+_WHERE = {
+    "generate_home": "housemates.homes.generate",
+    "load_split": "housemates.homes.splits",
+    "load_replicacad": "housemates.homes.replicacad",
+    "load_episodes": "housemates.tasks.episodes",
+    "render_depth": "housemates.sim.pictures",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WHERE:
+        raise AttributeError(f"module 'housemates' has no attribute '{name}'")
+    return getattr(import_module(_WHERE[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,65 @@
+# Two commands do everything, installation included, on a fresh Debian machine with Python 3.11 or newer:
+#   make train   the main job        make test   all tests but the slow ones
+
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help setup train test test-slow lint format speed clean
+
+help:
+	@echo "make setup      install everything into $(VENV)"
+	@echo "make train      generate and check all homes and episodes (training arrives with a later version)"
+	@echo "make test       all tests but the slow ones, on two processes"
+	@echo "make test-slow  the slow tests"
+	@echo "make lint       ruff, ty, import layers"
+	@echo "make format     let ruff rewrite the files"
+	@echo "make speed      measure the kernels on this machine"
+	@echo "make clean      remove $(VENV) and everything built"
+
+setup: $(INSTALLED)
+
+train: $(INSTALLED)
+	$(BIN)/housemates prepare
+
+test: $(INSTALLED)
+	$(BIN)/python -m pytest -n 2
+
+test-slow: $(INSTALLED)
+	$(BIN)/python -m pytest -m slow
+
+lint: $(INSTALLED)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/ty check src
+	$(BIN)/lint-imports
+
+format: $(INSTALLED)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+speed: $(INSTALLED)
+	$(BIN)/housemates speed
+
+clean:
+	rm -rf $(VENV) build dist src/*.egg-info .pytest_cache .ruff_cache .import_linter_cache .hypothesis .benchmarks
+
+# The stamp is written last, so an interrupted installation starts again; a change of either file installs anew.
+$(INSTALLED): pyproject.toml constraints.txt
+	@set -e; \
+	if [ ! -x $(BIN)/python ]; then \
+	  python=; \
+	  for name in python3.11 python3 python; do \
+	    if $$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then python=$$name; break; fi; \
+	  done; \
+	  if [ -z "$$python" ]; then echo "housemates needs Python 3.11 or newer: none found as python3.11 or python3" >&2; exit 1; fi; \
+	  if ! $$python -c 'import ensurepip' 2>/dev/null; then \
+	    if [ "$$(id -u)" = 0 ]; then apt-get install -y python3-venv; \
+	    else echo "Python cannot make environments here; run: sudo apt-get install python3-venv" >&2; exit 1; fi; \
+	  fi; \
+	  $$python -m venv $(VENV); \
+	fi; \
+	echo "Installing into $(VENV); the first time this takes about two minutes."; \
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[all,dev]'; \
+	touch $@
