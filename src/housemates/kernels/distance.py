@@ -1,0 +1,460 @@
+"""Shortest paths on a grid of free cells: who sees whom, how far it is, and where to turn.
+
+Cell [row, col] is the closed unit square around the grid point (row, col); the free space is the union of the free
+squares, and a path may touch no other square. Positions are continuous grid coordinates, distances metres.
+A distance field is made by a front that runs outwards from the source and turns only at corners of obstacles, so it is
+free of the few per cent that steps between neighbouring cells or upwind differences add.
+"""
+
+from math import ceil, floor, hypot, inf, sqrt
+
+import numpy as np
+from numba import njit
+
+SLACK = 1e-9
+"""Rounding allowed for in line-of-sight tests, cells."""
+EDGE = 1e-6
+"""A point on the edge of a free cell is moved this far inside, cells."""
+OFF_CORNER = 0.01
+"""Paths round an obstacle's corner at this distance along each axis, cells (half a millimetre)."""
+BUCKETS = 16
+"""Ring of buckets that orders the front."""
+PER_CELL = 4.0
+"""Buckets per cell of distance: no step is longer than 2 cells, so the ring of 16 never wraps onto itself."""
+
+
+@njit(cache=True, nogil=True)
+def sees(free, row0, col0, row1, col1):
+    """Whether the straight segment between two continuous grid points touches only free cells of free bool[H, W].
+
+    A segment through a shared corner or along a shared edge touches the cells on all sides; off the grid nothing is free.
+    """
+    height, width = free.shape
+    if abs(col1 - col0) >= abs(row1 - row0):
+        if col1 < col0:
+            row0, col0, row1, col1 = row1, col1, row0, col0
+        first, last = ceil(col0 - 0.5 - SLACK), floor(col1 + 0.5 + SLACK)
+        if first < 0 or last >= width or min(row0, row1) < -1.0 or max(row0, row1) > height:
+            return False
+        slope = (row1 - row0) / (col1 - col0) if col1 > col0 else 0.0
+        for col in range(first, last + 1):
+            a = row0 + slope * (max(col - 0.5, col0) - col0)
+            b = row0 + slope * (min(col + 0.5, col1) - col0)
+            low, high = ceil(min(a, b) - 0.5 - SLACK), floor(max(a, b) + 0.5 + SLACK)
+            if low < 0 or high >= height:
+                return False
+            for row in range(low, high + 1):
+                if not free[row, col]:
+                    return False
+        return True
+    if row1 < row0:
+        row0, col0, row1, col1 = row1, col1, row0, col0
+    first, last = ceil(row0 - 0.5 - SLACK), floor(row1 + 0.5 + SLACK)
+    if first < 0 or last >= height or min(col0, col1) < -1.0 or max(col0, col1) > width:
+        return False
+    slope = (col1 - col0) / (row1 - row0)
+    for row in range(first, last + 1):
+        a = col0 + slope * (max(row - 0.5, row0) - row0)
+        b = col0 + slope * (min(row + 0.5, row1) - row0)
+        low, high = ceil(min(a, b) - 0.5 - SLACK), floor(max(a, b) + 0.5 + SLACK)
+        if low < 0 or high >= width:
+            return False
+        for col in range(low, high + 1):
+            if not free[row, col]:
+                return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def nearest_free(mask, row, col, reach_cells):
+    """(row, col) of the true cell of mask bool[H, W] nearest to a continuous point within `reach_cells`, else (-1, -1).
+
+    Ties go to the smallest row, then the smallest column.
+    """
+    height, width = mask.shape
+    best_row, best_col = -1, -1
+    best = reach_cells * reach_cells + SLACK
+    if not (-reach_cells - 1.0 <= row <= height + reach_cells and -reach_cells - 1.0 <= col <= width + reach_cells):
+        return best_row, best_col
+    found = False
+    first_row = int(max(0.0, ceil(row - reach_cells - SLACK)))
+    last_row = int(min(height - 1.0, floor(row + reach_cells + SLACK)))
+    for r in range(first_row, last_row + 1):
+        down = (r - row) * (r - row)
+        if down > best:
+            continue
+        span = sqrt(best - down) + SLACK
+        first_col = int(max(0.0, ceil(col - span)))
+        last_col = int(min(width - 1.0, floor(col + span)))
+        for c in range(first_col, last_col + 1):
+            if mask[r, c]:
+                d = down + (c - col) * (c - col)
+                if d < best or (d <= best and not found):
+                    best, best_row, best_col, found = d, r, c, True
+    return best_row, best_col
+
+
+@njit(cache=True, nogil=True)
+def anchor(walkable, row, col):
+    """The point of the walkable squares that stands for (row, col), and its cell: (row, col, cell row, cell column).
+
+    A point inside a walkable square stands for itself (moved a hair off its edge), any other for the centre of the
+    nearest walkable cell; the cell is (-1, -1) if there is none.
+    """
+    height, width = walkable.shape
+    r, c = nearest_free(walkable, row, col, 0.75)  # almost always its own cell
+    if r < 0:
+        away = max(0.0, max(max(-row, row - height), max(-col, col - width)))
+        r, c = nearest_free(walkable, row, col, height + width + 2.0 * away)
+    if r < 0:
+        return row, col, r, c
+    if max(abs(row - r), abs(col - c)) > 0.5 + SLACK:
+        return float(r), float(c), r, c
+    inner = 0.5 - EDGE
+    return min(r + inner, max(r - inner, row)), min(c + inner, max(c - inner, col)), r, c
+
+
+@njit(cache=True, nogil=True)
+def _link(cell, bucket, head, after, before, inside):
+    after[cell], before[cell] = head[bucket], -1
+    if head[bucket] >= 0:
+        before[head[bucket]] = cell
+    head[bucket], inside[cell] = cell, bucket
+
+
+@njit(cache=True, nogil=True)
+def _unlink(cell, head, after, before, inside):
+    if before[cell] >= 0:
+        after[before[cell]] = after[cell]
+    else:
+        head[inside[cell]] = after[cell]
+    if after[cell] >= 0:
+        before[after[cell]] = before[cell]
+    inside[cell] = -1
+
+
+@njit(cache=True, nogil=True)
+def _settle(cell, value, now, head, after, before, inside):
+    """Put a cell whose distance fell to `value` into its bucket; `now` is the bucket number (not wrapped) being emptied."""
+    bucket = max(int(value * PER_CELL), now) % BUCKETS
+    if inside[cell] != bucket:
+        if inside[cell] >= 0:
+            _unlink(cell, head, after, before, inside)
+        _link(cell, bucket, head, after, before, inside)
+
+
+@njit(cache=True, nogil=True)
+def _in_sight(walkable, turn_row, turn_col, row, col, to_row, to_col):
+    """Whether cell (row, col) sees the point (to_row, to_col), using what its neighbours already see.
+
+    If the two neighbours that bracket the ray both turn at that point, they see it; the triangle between them is too
+    narrow to hold a blocked unit square, so the ray is free as well.
+    """
+    down, across = to_row - row, to_col - col
+    a, b = abs(down), abs(across)
+    if max(a, b) > 1.0 and a != b:
+        step_row = 1 if down > 0 else -1
+        step_col = 1 if across > 0 else -1
+        r, c = row + step_row, col + step_col
+        if 0 <= r < walkable.shape[0] and 0 <= c < walkable.shape[1]:
+            r1, c1 = (r, col) if a > b else (row, c)
+            if (
+                turn_row[r, c] == to_row
+                and turn_col[r, c] == to_col
+                and turn_row[r1, c1] == to_row
+                and turn_col[r1, c1] == to_col
+            ):
+                return True
+    return sees(walkable, float(row), float(col), to_row, to_col)
+
+
+@njit(cache=True, nogil=True)
+def distance_field(walkable, row, col, cell, out):
+    """Metres from every cell to the continuous grid point (row, col) along the shortest path; `inf` where there is none.
+
+    walkable bool[H, W], out f32[H, W]. A point off the walkable squares counts as the centre of the nearest one.
+    """
+    height, width = walkable.shape
+    out[:] = inf
+    source_row, source_col, r, c = anchor(walkable, row, col)
+    if r < 0:
+        return
+    far = np.full((height, width), inf)  # path length of each cell, in cells
+    turn_row, turn_col = np.full((height, width), inf), np.full((height, width), inf)  # where its path turns first
+    turn_far = np.empty((height, width))  # path length from there
+    corner_far = np.full((height + 1, width + 1), inf)  # of the obstacle corner between cells (r - 1, c - 1) and (r, c)
+    size = height * width
+    after, before = np.empty(size, np.int32), np.empty(size, np.int32)
+    inside, head = np.full(size, -1, np.int8), np.full(BUCKETS, -1, np.int32)
+
+    far[r, c] = hypot(r - source_row, c - source_col)
+    turn_row[r, c], turn_col[r, c], turn_far[r, c] = source_row, source_col, 0.0
+    now = int(far[r, c] * PER_CELL)
+    _settle(r * width + c, far[r, c], now, head, after, before, inside)
+    empty = 0
+    while empty < BUCKETS:
+        here = head[now % BUCKETS]
+        if here < 0:
+            now += 1
+            empty += 1
+            continue
+        empty = 0
+        _unlink(here, head, after, before, inside)
+        r, c = here // width, here % width
+        pr, pc, pf = turn_row[r, c], turn_col[r, c], turn_far[r, c]
+        corners = False
+        for i in range(-1, 2):
+            for j in range(-1, 2):
+                y, x = r + i, c + j
+                if (i == 0 and j == 0) or not (0 <= y < height and 0 <= x < width):
+                    continue
+                if not walkable[y, x]:
+                    corners = True
+                    continue
+                straight = pf + hypot(pr - y, pc - x)
+                if straight >= far[y, x] - SLACK or not (walkable[r, x] and walkable[y, c]):
+                    continue
+                if _in_sight(walkable, turn_row, turn_col, y, x, pr, pc):
+                    far[y, x], turn_row[y, x], turn_col[y, x], turn_far[y, x] = straight, pr, pc, pf
+                else:
+                    bent = far[r, c] + sqrt(float(i * i + j * j))
+                    if bent >= far[y, x] - SLACK:
+                        continue
+                    far[y, x], turn_row[y, x], turn_col[y, x], turn_far[y, x] = bent, float(r), float(c), far[r, c]
+                _settle(y * width + x, far[y, x], now, head, after, before, inside)
+        if not corners:
+            continue
+        for i in range(2):
+            for j in range(2):
+                # The front turns at the corner shared with cell (y, x) if one of the four cells around it is blocked.
+                y, x = r + 2 * i - 1, c + 2 * j - 1
+                if not (0 <= y < height and 0 <= x < width):
+                    continue
+                side, up, over = walkable[r, x], walkable[y, c], walkable[y, x]
+                if int(side) + int(up) + int(over) != 2:
+                    continue
+                blocked_row, blocked_col = (y if not (up and over) else r), (x if not (side and over) else c)
+                free_row, free_col = r + y - blocked_row, c + x - blocked_col
+                wr = r + (i - 0.5) + OFF_CORNER * (free_row - blocked_row)
+                wc = c + (j - 0.5) + OFF_CORNER * (free_col - blocked_col)
+                length = pf + hypot(pr - wr, pc - wc)
+                if length >= corner_far[r + i, c + j] - SLACK or not sees(walkable, wr, wc, pr, pc):
+                    continue
+                corner_far[r + i, c + j] = length
+                for k in range(4):
+                    v, u = (r if k & 1 else y), (c if k & 2 else x)
+                    total = length + hypot(wr - v, wc - u)
+                    if walkable[v, u] and total < far[v, u] - SLACK:
+                        far[v, u], turn_row[v, u], turn_col[v, u], turn_far[v, u] = total, wr, wc, length
+                        _settle(v * width + u, total, now, head, after, before, inside)
+    for r in range(height):
+        for c in range(width):
+            out[r, c] = far[r, c] * cell
+
+
+@njit(cache=True, nogil=True)
+def _best_cell(walkable, field, row, col, cell, reach, below):
+    """The cell within `reach` cells in sight of a point through which its shortest path goes: (metres, row, column).
+
+    Only cells with a field value less than `below` count; (inf, -1, -1) if there is none.
+    """
+    height, width = walkable.shape
+    best, best_row, best_col = inf, -1, -1
+    r, c = floor(row + 0.5), floor(col + 0.5)
+    for y in range(max(0, r - reach), min(height, r + reach + 1)):
+        for x in range(max(0, c - reach), min(width, c + reach + 1)):
+            if walkable[y, x] and field[y, x] < below:
+                total = field[y, x] + cell * hypot(y - row, x - col)
+                if total < best and sees(walkable, row, col, float(y), float(x)):
+                    best, best_row, best_col = total, y, x
+    return best, best_row, best_col
+
+
+@njit(cache=True, nogil=True)
+def distance_at(walkable, field, row, col, goal_row, goal_col, cell):
+    """Metres from the continuous point (row, col) to the goal whose distance_field is `field`, `inf` if out of reach.
+
+    A start or goal off the walkable squares counts as the centre of its nearest walkable cell.
+    """
+    row, col, r, c = anchor(walkable, row, col)
+    goal_row, goal_col, goal_r, _ = anchor(walkable, goal_row, goal_col)
+    if r < 0 or goal_r < 0:
+        return inf
+    if sees(walkable, row, col, goal_row, goal_col):
+        return cell * hypot(goal_row - row, goal_col - col)
+    # Cells 20 cm away lie in the path's direction closely enough: going through one adds about a millimetre.
+    total, _, _ = _best_cell(walkable, field, row, col, cell, 4, inf)
+    return min(total, field[r, c] + cell * hypot(r - row, c - col))
+
+
+@njit(cache=True, nogil=True)
+def descend(walkable, field, row, col, goal_row, goal_col, cell, out):
+    """The shortest path from (row, col) to the goal whose distance_field is `field`, as the points where it turns.
+
+    Writes start, turns and goal as continuous grid points into out f64[M, 2] and returns how many; 0 if the goal is out
+    of reach or the path has more than M points.
+    """
+    row, col, r, c = anchor(walkable, row, col)
+    goal_row, goal_col, goal_r, _ = anchor(walkable, goal_row, goal_col)
+    if r < 0 or goal_r < 0 or field[r, c] == inf or out.shape[0] < 2:
+        return 0
+    out[0, 0], out[0, 1] = row, col
+    count = 1
+    at_row, at_col, below = row, col, inf  # the walker; the last turn is out[count - 1]
+    while not sees(walkable, at_row, at_col, goal_row, goal_col):
+        found, reach = -1, 2
+        while found < 0 and reach <= 16:
+            _, found, next_col = _best_cell(walkable, field, at_row, at_col, cell, reach, below)
+            reach *= 2
+        if found < 0:
+            return 0
+        if not sees(walkable, out[count - 1, 0], out[count - 1, 1], float(found), float(next_col)):
+            if count + 1 >= out.shape[0]:
+                return 0
+            out[count, 0], out[count, 1] = at_row, at_col
+            count += 1
+        at_row, at_col, below = float(found), float(next_col), field[found, next_col]
+    if not sees(walkable, out[count - 1, 0], out[count - 1, 1], goal_row, goal_col):
+        if count + 1 >= out.shape[0]:
+            return 0
+        out[count, 0], out[count, 1] = at_row, at_col
+        count += 1
+    out[count, 0], out[count, 1] = goal_row, goal_col
+    return count + 1
+
+
+@njit(cache=True, nogil=True)
+def next_corners(free, field, cells, cell_of, out):
+    """For every cell the farthest cell along its shortest path to the field's source that it sees in a straight line.
+
+    free bool[H, W]; field f32[H, W] from distance_field over it; cells i32[C, 2] (row, col) and cell_of i32[H, W] number
+    one connected region; out u16[C] indexes cells. The source cell points to itself; following `out` leads there.
+    """
+    height, width = free.shape
+    count = cells.shape[0]
+    value = np.empty(count)
+    for k in range(count):
+        value[k] = field[cells[k, 0], cells[k, 1]]
+    order = np.argsort(value, kind="mergesort")
+    length = np.full(count, inf)  # of the path along corners, in cells
+    turn_row, turn_col = np.full((height, width), inf), np.full((height, width), inf)  # coordinates of each cell's corner
+    first = order[0]
+    length[first], out[first] = 0.0, first
+    turn_row[cells[first, 0], cells[first, 1]], turn_col[cells[first, 0], cells[first, 1]] = cells[first, 0], cells[first, 1]
+    left, waiting = 1, count
+    while left < waiting:  # a cell none of whose neighbours has a corner yet waits for another pass
+        start, stop, left, waiting = left, waiting, 1, 1
+        for k in range(start, stop):
+            here = order[k]
+            r, c = cells[here, 0], cells[here, 1]
+            best, corner = inf, -1
+            for i in range(-1, 2):
+                for j in range(-1, 2):
+                    y, x = r + i, c + j
+                    if (i == 0 and j == 0) or not (0 <= y < height and 0 <= x < width):
+                        continue
+                    n = cell_of[y, x]
+                    if n < 0 or length[n] == inf or not (free[r, x] and free[y, c]):
+                        continue
+                    beyond = out[n]
+                    total = length[beyond] + hypot(cells[beyond, 0] - r, cells[beyond, 1] - c)
+                    if total < best - SLACK:
+                        if _in_sight(free, turn_row, turn_col, r, c, float(cells[beyond, 0]), float(cells[beyond, 1])):
+                            best, corner = total, beyond
+                        elif length[n] + hypot(y - r, x - c) < best - SLACK:
+                            best, corner = length[n] + hypot(y - r, x - c), n
+            if corner < 0:
+                order[waiting] = here
+                waiting += 1
+                continue
+            beyond = out[corner]
+            while beyond != corner and sees(free, float(r), float(c), float(cells[beyond, 0]), float(cells[beyond, 1])):
+                corner, beyond = beyond, out[beyond]
+            out[here] = corner
+            length[here] = length[corner] + hypot(cells[corner, 0] - r, cells[corner, 1] - c)
+            turn_row[r, c], turn_col[r, c] = cells[corner, 0], cells[corner, 1]
+        if waiting == stop:
+            break
+
+
+@njit(cache=True, nogil=True)
+def islands(free):
+    """Connected regions of free bool[H, W]: (labels i32[H, W], sizes i64[n]), largest first, then by their first cell.
+
+    Cells that only meet at a corner are apart, for robots never squeeze through a diagonal; -1 is blocked.
+    """
+    height, width = free.shape
+    found = np.full((height, width), -1, np.int32)
+    queue = np.empty(height * width, np.int32)
+    sizes = np.empty(height * width, np.int64)
+    count = 0
+    for row in range(height):
+        for col in range(width):
+            if not free[row, col] or found[row, col] >= 0:
+                continue
+            found[row, col] = count
+            queue[0] = row * width + col
+            done, end = 0, 1
+            while done < end:
+                r, c = queue[done] // width, queue[done] % width
+                done += 1
+                for k in range(4):
+                    y, x = r + (k == 0) - (k == 1), c + (k == 2) - (k == 3)
+                    if 0 <= y < height and 0 <= x < width and free[y, x] and found[y, x] < 0:
+                        found[y, x] = count
+                        queue[end] = y * width + x
+                        end += 1
+            sizes[count] = end
+            count += 1
+    order = np.argsort(-sizes[:count], kind="mergesort")
+    rank = np.empty(count, np.int32)
+    for k in range(count):
+        rank[order[k]] = k
+    for row in range(height):
+        for col in range(width):
+            if found[row, col] >= 0:
+                found[row, col] = rank[found[row, col]]
+    return found, sizes[:count][order]
+
+
+@njit(cache=True, nogil=True)
+def clearance(free, cell, out):
+    """Metres from each free cell's centre to the nearest blocked cell's, cells off the grid included; 0 if blocked.
+
+    free bool[H, W], out f32[H, W]. Exact: per column the gap to the nearest blocked cell, then per row the lower envelope
+    of the parabolas gap^2 + (col - k)^2 (Felzenszwalb and Huttenlocher).
+    """
+    height, width = free.shape
+    gap = np.empty((height, width))
+    for col in range(width):
+        run = 0.0
+        for row in range(height):
+            run = run + 1.0 if free[row, col] else 0.0
+            gap[row, col] = run
+        run = 0.0
+        for row in range(height - 1, -1, -1):
+            run = run + 1.0 if free[row, col] else 0.0
+            gap[row, col] = min(gap[row, col], run)
+    peak, start = np.empty(width + 2, np.int64), np.empty(width + 3)
+    for row in range(height):
+        used = 0  # parabolas of the envelope; columns -1 and width stand for the border
+        for k in range(-1, width + 1):
+            rise = gap[row, k] * gap[row, k] if 0 <= k < width else 0.0
+            meet = -inf
+            while used > 0:
+                p = peak[used - 1]
+                base = gap[row, p] * gap[row, p] if 0 <= p < width else 0.0
+                meet = (rise + k * k - base - p * p) / (2.0 * (k - p))
+                if meet > start[used - 1]:
+                    break
+                used -= 1
+            peak[used], start[used] = k, (meet if used > 0 else -inf)
+            used += 1
+        start[used] = inf
+        at = 0
+        for col in range(width):
+            while start[at + 1] < col:
+                at += 1
+            p = peak[at]
+            base = gap[row, p] if 0 <= p < width else 0.0
+            out[row, col] = cell * sqrt(base * base + (col - p) * (col - p))
