@@ -6,6 +6,7 @@ Triangles keep the file's winding (a renderer that culls back faces sees what Ha
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import struct
@@ -25,6 +26,8 @@ TEXTURE_SIZE = 64
 """Textures are shrunk to at most this many pixels a side before a face's colour is read from them."""
 SAMPLES = np.array([[1, 1, 1], [4, 1, 1], [1, 4, 1], [1, 1, 4], [1, 4, 4], [4, 1, 4], [4, 4, 1]], np.float64)
 """Where on a face the texture is read (barycentric weights, to be normalised); the colour is the mean."""
+_TEXTURES: dict[bytes, np.ndarray | None] = {}
+"""Decoded textures by a hash of their bytes: the doors of one cupboard all carry the same picture."""
 REMEDY = "fetch it again: delete the folder, then run: housemates data replicacad"
 
 
@@ -204,12 +207,20 @@ def _image(document: dict, binary: bytes, index: int) -> np.ndarray | None:
         return None
     view = document["bufferViews"][image["bufferView"]]
     start = view.get("byteOffset", 0)
+    content = binary[start : start + view["byteLength"]]
+    digest = hashlib.blake2b(content, digest_size=16).digest()
+    if digest not in _TEXTURES:
+        _TEXTURES[digest] = _decode(content)
+    return _TEXTURES[digest]
+
+
+def _decode(content: bytes) -> np.ndarray | None:
     try:
         from PIL import Image
     except ImportError:
         return None
     try:
-        picture = Image.open(io.BytesIO(binary[start : start + view["byteLength"]])).convert("RGB")
+        picture = Image.open(io.BytesIO(content)).convert("RGB")
     except (OSError, ValueError):
         return None
     factor = max(1, -(-max(picture.size) // TEXTURE_SIZE))

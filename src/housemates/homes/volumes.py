@@ -29,8 +29,12 @@ NAMED = {
     ("kitchen_counter", "drawer_right_top"): ("drawer_right", "drawer_right"),
     ("kitchen_counter", "drawer_left_top"): ("drawer_left", "drawer_left"),
     ("fridge", "middle_top"): ("fridge_shelf", "fridge"),
+} | {
+    (f"wall_cabinet_0{cabinet}", f"WC{cabinet}_Top{shelf}"): (f"wall_cabinet_0{cabinet}_{shelf}", f"wall_cabinet_0{cabinet}")
+    for cabinet in (1, 2)
+    for shelf in range(1, 7)
 }
-"""(piece, volume) -> (name, kind) of the receptacles that tasks use; any other volume is called piece_volume."""
+"""(piece, volume) -> (name, kind) of the receptacles that tasks use and of shelves; any other volume is called piece_volume."""
 
 DOORS = {
     ("fridge", "bottom"): "bottom_door",
