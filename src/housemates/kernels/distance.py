@@ -24,10 +24,10 @@ PER_CELL = 4.0
 
 
 @njit(cache=True, nogil=True)
-def sees(free, row0, col0, row1, col1):
-    """Whether the straight segment between two continuous grid points touches only free cells of free bool[H, W].
+def _obstacle(free, row0, col0, row1, col1):
+    """The first blocked cell (row * W + col) that a segment touches, looking from its left or upper end; -1 if none.
 
-    A segment through a shared corner or along a shared edge touches the cells on all sides; off the grid nothing is free.
+    -2 if the segment leaves the grid.
     """
     height, width = free.shape
     if abs(col1 - col0) >= abs(row1 - row0):
@@ -35,34 +35,43 @@ def sees(free, row0, col0, row1, col1):
             row0, col0, row1, col1 = row1, col1, row0, col0
         first, last = ceil(col0 - 0.5 - SLACK), floor(col1 + 0.5 + SLACK)
         if first < 0 or last >= width or min(row0, row1) < -1.0 or max(row0, row1) > height:
-            return False
+            return -2
         slope = (row1 - row0) / (col1 - col0) if col1 > col0 else 0.0
         for col in range(first, last + 1):
             a = row0 + slope * (max(col - 0.5, col0) - col0)
             b = row0 + slope * (min(col + 0.5, col1) - col0)
             low, high = ceil(min(a, b) - 0.5 - SLACK), floor(max(a, b) + 0.5 + SLACK)
             if low < 0 or high >= height:
-                return False
+                return -2
             for row in range(low, high + 1):
                 if not free[row, col]:
-                    return False
-        return True
+                    return row * width + col
+        return -1
     if row1 < row0:
         row0, col0, row1, col1 = row1, col1, row0, col0
     first, last = ceil(row0 - 0.5 - SLACK), floor(row1 + 0.5 + SLACK)
     if first < 0 or last >= height or min(col0, col1) < -1.0 or max(col0, col1) > width:
-        return False
+        return -2
     slope = (col1 - col0) / (row1 - row0)
     for row in range(first, last + 1):
         a = col0 + slope * (max(row - 0.5, row0) - row0)
         b = col0 + slope * (min(row + 0.5, row1) - row0)
         low, high = ceil(min(a, b) - 0.5 - SLACK), floor(max(a, b) + 0.5 + SLACK)
         if low < 0 or high >= width:
-            return False
+            return -2
         for col in range(low, high + 1):
             if not free[row, col]:
-                return False
-    return True
+                return row * width + col
+    return -1
+
+
+@njit(cache=True, nogil=True)
+def sees(free, row0, col0, row1, col1):
+    """Whether the straight segment between two continuous grid points touches only free cells of free bool[H, W].
+
+    A segment through a shared corner or along a shared edge touches the cells on all sides; off the grid nothing is free.
+    """
+    return _obstacle(free, row0, col0, row1, col1) == -1
 
 
 @njit(cache=True, nogil=True)
@@ -144,8 +153,8 @@ def _settle(cell, value, now, head, after, before, inside):
 
 
 @njit(cache=True, nogil=True)
-def _in_sight(walkable, turn_row, turn_col, row, col, to_row, to_col):
-    """Whether cell (row, col) sees the point (to_row, to_col), using what its neighbours already see.
+def _hidden(walkable, turn_row, turn_col, row, col, to_row, to_col):
+    """What hides the point (to_row, to_col) from cell (row, col), as in _obstacle, using what its neighbours already see.
 
     If the two neighbours that bracket the ray both turn at that point, they see it; the triangle between them is too
     narrow to hold a blocked unit square, so the ray is free as well.
@@ -164,8 +173,53 @@ def _in_sight(walkable, turn_row, turn_col, row, col, to_row, to_col):
                 and turn_row[r1, c1] == to_row
                 and turn_col[r1, c1] == to_col
             ):
-                return True
-    return sees(walkable, float(row), float(col), to_row, to_col)
+                return -1
+    return _obstacle(walkable, float(row), float(col), to_row, to_col)
+
+
+@njit(cache=True, nogil=True)
+def _corners(walkable):
+    """Which corners of cells a path can turn at: i8[H + 1, W + 1], [r, c] lies between the cells (r - 1, c - 1) and (r, c).
+
+    1 + 2 i + j if of its four cells only (r - 1 + i, c - 1 + j) is blocked, else 0.
+    """
+    height, width = walkable.shape
+    kind = np.zeros((height + 1, width + 1), np.int8)
+    for r in range(1, height):
+        for c in range(1, width):
+            a, b, d, e = walkable[r - 1, c - 1], walkable[r - 1, c], walkable[r, c - 1], walkable[r, c]
+            if int(a) + int(b) + int(d) + int(e) == 3:
+                kind[r, c] = 1 if not a else 2 if not b else 3 if not d else 4
+    return kind
+
+
+@njit(cache=True, nogil=True)
+def _turning_point(kind, i, j):
+    """Grid coordinates at which a path rounds the corner [i, j] of _corners."""
+    row = i - 0.5 + (OFF_CORNER if kind[i, j] <= 2 else -OFF_CORNER)
+    return row, j - 0.5 + (OFF_CORNER if kind[i, j] & 1 else -OFF_CORNER)
+
+
+@njit(cache=True, nogil=True)
+def _way_round(kind, obstacle, row, col, hidden_row, hidden_col, to_row, to_col):
+    """The turning point of a blocked cell at which a path bends from (to_row, to_col) to the hidden cell.
+
+    Of the blocked cell's corners it is the one farthest to the side on which cell (row, col), which sees the point, lies;
+    (inf, inf) if the cell has none.
+    """
+    width = kind.shape[1] - 1
+    best, best_row, best_col = -inf, inf, inf
+    if obstacle >= 0:
+        down, across = hidden_row - to_row, hidden_col - to_col
+        side = down * (col - to_col) - across * (row - to_row)
+        for i in range(obstacle // width, obstacle // width + 2):
+            for j in range(obstacle % width, obstacle % width + 2):
+                if kind[i, j] > 0:
+                    r, c = _turning_point(kind, i, j)
+                    out = (down * (c - to_col) - across * (r - to_row)) * (1.0 if side > 0.0 else -1.0)
+                    if out > best:
+                        best, best_row, best_col = out, r, c
+    return best_row, best_col
 
 
 @njit(cache=True, nogil=True)
@@ -182,12 +236,13 @@ def distance_field(walkable, row, col, cell, out):
     far = np.full((height, width), inf)  # path length of each cell, in cells
     turn_row, turn_col = np.full((height, width), inf), np.full((height, width), inf)  # where its path turns first
     turn_far = np.empty((height, width))  # path length from there
-    corner_far = np.full((height + 1, width + 1), inf)  # of the obstacle corner between cells (r - 1, c - 1) and (r, c)
+    kind = _corners(walkable)
+    corner_far = np.full((height + 1, width + 1), inf)
     size = height * width
     after, before = np.empty(size, np.int32), np.empty(size, np.int32)
     inside, head = np.full(size, -1, np.int8), np.full(BUCKETS, -1, np.int32)
 
-    far[r, c] = hypot(r - source_row, c - source_col)
+    far[r, c] = sqrt((r - source_row) ** 2 + (c - source_col) ** 2)
     turn_row[r, c], turn_col[r, c], turn_far[r, c] = source_row, source_col, 0.0
     now = int(far[r, c] * PER_CELL)
     _settle(r * width + c, far[r, c], now, head, after, before, inside)
@@ -202,51 +257,55 @@ def distance_field(walkable, row, col, cell, out):
         _unlink(here, head, after, before, inside)
         r, c = here // width, here % width
         pr, pc, pf = turn_row[r, c], turn_col[r, c], turn_far[r, c]
-        corners = False
-        for i in range(-1, 2):
-            for j in range(-1, 2):
-                y, x = r + i, c + j
-                if (i == 0 and j == 0) or not (0 <= y < height and 0 <= x < width):
-                    continue
+        wall = False
+        for y in range(max(0, r - 1), min(height, r + 2)):
+            for x in range(max(0, c - 1), min(width, c + 2)):
                 if not walkable[y, x]:
-                    corners = True
+                    wall = True
                     continue
-                straight = pf + hypot(pr - y, pc - x)
-                if straight >= far[y, x] - SLACK or not (walkable[r, x] and walkable[y, c]):
+                gain = far[y, x] - pf - SLACK
+                square = (pr - y) * (pr - y) + (pc - x) * (pc - x)
+                if gain <= 0.0 or square >= gain * gain or not (walkable[r, x] and walkable[y, c]) or (y == r and x == c):
                     continue
-                if _in_sight(walkable, turn_row, turn_col, y, x, pr, pc):
-                    far[y, x], turn_row[y, x], turn_col[y, x], turn_far[y, x] = straight, pr, pc, pf
+                hidden = _hidden(walkable, turn_row, turn_col, y, x, pr, pc)
+                if hidden == -1:
+                    far[y, x], turn_far[y, x] = pf + sqrt(square), pf
+                    turn_row[y, x], turn_col[y, x] = pr, pc
                 else:
-                    bent = far[r, c] + sqrt(float(i * i + j * j))
-                    if bent >= far[y, x] - SLACK:
+                    bend, wr, wc = far[r, c], float(r), float(c)
+                    total = bend + (1.0 if y == r or x == c else sqrt(2.0))
+                    vr, vc = _way_round(kind, hidden, r, c, y, x, pr, pc)
+                    first = pf + sqrt((pr - vr) * (pr - vr) + (pc - vc) * (pc - vc))
+                    both = first + sqrt((vr - y) * (vr - y) + (vc - x) * (vc - x))
+                    if (
+                        both < min(total, far[y, x])
+                        and sees(walkable, y * 1.0, x * 1.0, vr, vc)
+                        and sees(walkable, vr, vc, pr, pc)
+                    ):
+                        total, bend, wr, wc = both, first, vr, vc
+                    if total >= far[y, x] - SLACK:
                         continue
-                    far[y, x], turn_row[y, x], turn_col[y, x], turn_far[y, x] = bent, float(r), float(c), far[r, c]
+                    far[y, x], turn_far[y, x] = total, bend
+                    turn_row[y, x], turn_col[y, x] = wr, wc
                 _settle(y * width + x, far[y, x], now, head, after, before, inside)
-        if not corners:
+        if not wall:
             continue
-        for i in range(2):
-            for j in range(2):
-                # The front turns at the corner shared with cell (y, x) if one of the four cells around it is blocked.
-                y, x = r + 2 * i - 1, c + 2 * j - 1
-                if not (0 <= y < height and 0 <= x < width):
+        for i in range(r, r + 2):
+            for j in range(c, c + 2):
+                if kind[i, j] == 0:
                     continue
-                side, up, over = walkable[r, x], walkable[y, c], walkable[y, x]
-                if int(side) + int(up) + int(over) != 2:
+                wr, wc = _turning_point(kind, i, j)
+                length = pf + sqrt((pr - wr) * (pr - wr) + (pc - wc) * (pc - wc))
+                if length >= corner_far[i, j] - SLACK or not sees(walkable, wr, wc, pr, pc):
                     continue
-                blocked_row, blocked_col = (y if not (up and over) else r), (x if not (side and over) else c)
-                free_row, free_col = r + y - blocked_row, c + x - blocked_col
-                wr = r + (i - 0.5) + OFF_CORNER * (free_row - blocked_row)
-                wc = c + (j - 0.5) + OFF_CORNER * (free_col - blocked_col)
-                length = pf + hypot(pr - wr, pc - wc)
-                if length >= corner_far[r + i, c + j] - SLACK or not sees(walkable, wr, wc, pr, pc):
-                    continue
-                corner_far[r + i, c + j] = length
-                for k in range(4):
-                    v, u = (r if k & 1 else y), (c if k & 2 else x)
-                    total = length + hypot(wr - v, wc - u)
-                    if walkable[v, u] and total < far[v, u] - SLACK:
-                        far[v, u], turn_row[v, u], turn_col[v, u], turn_far[v, u] = total, wr, wc, length
-                        _settle(v * width + u, total, now, head, after, before, inside)
+                corner_far[i, j] = length
+                for y in range(i - 1, i + 1):
+                    for x in range(j - 1, j + 1):
+                        total = length + sqrt((wr - y) * (wr - y) + (wc - x) * (wc - x))
+                        if walkable[y, x] and total < far[y, x] - SLACK:
+                            far[y, x], turn_far[y, x] = total, length
+                            turn_row[y, x], turn_col[y, x] = wr, wc
+                            _settle(y * width + x, total, now, head, after, before, inside)
     for r in range(height):
         for c in range(width):
             out[r, c] = far[r, c] * cell
@@ -359,7 +418,7 @@ def next_corners(free, field, cells, cell_of, out):
                     beyond = out[n]
                     total = length[beyond] + hypot(cells[beyond, 0] - r, cells[beyond, 1] - c)
                     if total < best - SLACK:
-                        if _in_sight(free, turn_row, turn_col, r, c, float(cells[beyond, 0]), float(cells[beyond, 1])):
+                        if _hidden(free, turn_row, turn_col, r, c, float(cells[beyond, 0]), float(cells[beyond, 1])) == -1:
                             best, corner = total, beyond
                         elif length[n] + hypot(y - r, x - c) < best - SLACK:
                             best, corner = length[n] + hypot(y - r, x - c), n
