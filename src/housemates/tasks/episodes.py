@@ -1,0 +1,81 @@
+"""The episode sets of the package: 10,000 to train on and 100 each to tune on, evaluate on and keep for a release.
+
+They are made on first use for the procedural homes of a split, kept in the cache folder and loaded memory-mapped.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from housemates.homes.home import Home
+from housemates.kernels import cache_folder
+from housemates.tasks.generate import Progress, add_approach, generate_episodes
+from housemates.tasks.storage import FORMAT, Episode, Episodes, read_episodes, save_episodes
+from housemates.tasks.tasks import get_task
+
+__all__ = [
+    "SIZES",
+    "Episode",
+    "Episodes",
+    "add_approach",
+    "generate_episodes",
+    "load_episodes",
+    "read_episodes",
+    "save_episodes",
+]
+
+SIZES = {"train": 10_000, "dev": 100, "eval": 100, "test": 100}
+"""Episodes per task and split (paper, appendix A: 10,000 to train, 100 to evaluate)."""
+SEEDS = {"train": 0, "dev": 1, "eval": 2, "test": 3}
+SOURCES = ("tasks/*.py", "homes/objects.py", "homes/navigation.py", "kernels/distance.py")
+"""Code that decides what is in an episode; when it changes, cached sets are made again."""
+
+
+def load_episodes(
+    task: str, split: str, *, homes: Sequence[Home] | None = None, clutter: int = 0, progress: Progress | None = None
+) -> Episodes:
+    """The episodes of a task in a split, with approach cells, and for all splits but `train` with the robots' starts.
+
+    homes: the split's homes, if they are loaded already. progress(done, count) is called while episodes are made.
+    """
+    task = get_task(task).name
+    if split not in SIZES:
+        raise ValueError(f"no split '{split}' - choose one of: {', '.join(SIZES)}")
+    if homes is None:
+        from housemates.homes.splits import load_split
+
+        homes = load_split(split)
+    folder = cache_folder() / "episodes" / f"{task}-{split}-{_digest(task, split, homes, clutter)}"
+    if folder.is_dir():
+        try:
+            return read_episodes(folder, homes)
+        except ValueError:
+            pass  # damaged: it is made again below and replaces the old folder
+    made = generate_episodes(
+        task, homes, SIZES[split], SEEDS[split], split=split, clutter=clutter, spawns=split != "train", progress=progress
+    )
+    save_episodes(folder, add_approach(made, homes, approach_cells))
+    return read_episodes(folder, homes)
+
+
+def approach_cells(home: Home, points: np.ndarray) -> np.ndarray:
+    """Approach cells [K, 4] of a home for world points [K, 3], padded with -1."""
+    from housemates.homes.navigation import approach_for_points, navigation
+
+    return approach_for_points(home, navigation(home), points)
+
+
+def _digest(task: str, split: str, homes: Sequence[Home], clutter: int) -> str:
+    """A name for everything a cached set depends on."""
+    key = [FORMAT, task, split, SIZES[split], SEEDS[split], clutter, [h.content_hash for h in homes]]
+    digest = hashlib.sha256(json.dumps(key).encode())
+    root = Path(__file__).parents[1]
+    for pattern in SOURCES:
+        for path in sorted(root.glob(pattern)):
+            digest.update(path.name.encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
