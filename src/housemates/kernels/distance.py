@@ -30,38 +30,32 @@ def _obstacle(free, row0, col0, row1, col1):
     -2 if the segment leaves the grid.
     """
     height, width = free.shape
-    if abs(col1 - col0) >= abs(row1 - row0):
-        if col1 < col0:
-            row0, col0, row1, col1 = row1, col1, row0, col0
-        first, last = ceil(col0 - 0.5 - SLACK), floor(col1 + 0.5 + SLACK)
-        if first < 0 or last >= width or min(row0, row1) < -1.0 or max(row0, row1) > height:
-            return -2
-        slope = (row1 - row0) / (col1 - col0) if col1 > col0 else 0.0
-        for col in range(first, last + 1):
-            a = row0 + slope * (max(col - 0.5, col0) - col0)
-            b = row0 + slope * (min(col + 0.5, col1) - col0)
-            low, high = ceil(min(a, b) - 0.5 - SLACK), floor(max(a, b) + 0.5 + SLACK)
-            if low < 0 or high >= height:
-                return -2
-            for row in range(low, high + 1):
-                if not free[row, col]:
-                    return row * width + col
-        return -1
-    if row1 < row0:
-        row0, col0, row1, col1 = row1, col1, row0, col0
-    first, last = ceil(row0 - 0.5 - SLACK), floor(row1 + 0.5 + SLACK)
-    if first < 0 or last >= height or min(col0, col1) < -1.0 or max(col0, col1) > width:
+    flat = free.reshape(height * width)
+    # u runs along the longer side of the segment, v along the shorter one.
+    u0, v0, u1, v1, u_step, v_step, u_size, v_size = col0, row0, col1, row1, 1, width, width, height
+    if abs(row1 - row0) > abs(col1 - col0):
+        u0, v0, u1, v1, u_step, v_step, u_size, v_size = row0, col0, row1, col1, width, 1, height, width
+    if u1 < u0:
+        u0, v0, u1, v1 = u1, v1, u0, v0
+    if not (u0 > SLACK - 0.5 and u1 < u_size - 0.5 - SLACK):
         return -2
-    slope = (col1 - col0) / (row1 - row0)
-    for row in range(first, last + 1):
-        a = col0 + slope * (max(row - 0.5, row0) - row0)
-        b = col0 + slope * (min(row + 0.5, row1) - row0)
-        low, high = ceil(min(a, b) - 0.5 - SLACK), floor(max(a, b) + 0.5 + SLACK)
-        if low < 0 or high >= width:
-            return -2
-        for col in range(low, high + 1):
-            if not free[row, col]:
-                return row * width + col
+    if not (min(v0, v1) > SLACK - 0.5 and max(v0, v1) < v_size - 0.5 - SLACK):
+        return -2
+    slope = (v1 - v0) / (u1 - u0) if u1 > u0 else 0.0
+    # Coordinates are at least -0.5 here, so int() rounds them down after + 0.5. Where the segment enters and leaves
+    # column u, it touches the cells on both sides of an edge that is within rounding.
+    below, above = (0.5 - SLACK, 0.5 + SLACK) if slope >= 0.0 else (0.5 + SLACK, 0.5 - SLACK)
+    start = v0
+    for u in range(int(u0 + 0.5 - SLACK), int(u1 + 0.5 + SLACK) + 1):
+        end = v0 + slope * (min(u + 0.5, u1) - u0)
+        first, last = int(start + below), int(end + above)
+        base = u * u_step
+        # At most three cells: the slope is at most one.
+        if not (flat[base + first * v_step] and flat[base + last * v_step] and flat[base + (first + last) // 2 * v_step]):
+            if not flat[base + first * v_step]:
+                return base + first * v_step
+            return base + (last if not flat[base + last * v_step] else (first + last) // 2) * v_step
+        start = end
     return -1
 
 
@@ -70,6 +64,7 @@ def sees(free, row0, col0, row1, col1):
     """Whether the straight segment between two continuous grid points touches only free cells of free bool[H, W].
 
     A segment through a shared corner or along a shared edge touches the cells on all sides; off the grid nothing is free.
+    The array must be contiguous, as all grids of this module.
     """
     return _obstacle(free, row0, col0, row1, col1) == -1
 
@@ -153,7 +148,7 @@ def _settle(cell, value, now, head, after, before, inside):
 
 
 @njit(cache=True, nogil=True)
-def _hidden(walkable, turn_row, turn_col, row, col, to_row, to_col):
+def hidden_by(walkable, turn_row, turn_col, row, col, to_row, to_col):
     """What hides the point (to_row, to_col) from cell (row, col), as in _obstacle, using what its neighbours already see.
 
     If the two neighbours that bracket the ray both turn at that point, they see it; the triangle between them is too
@@ -267,7 +262,7 @@ def distance_field(walkable, row, col, cell, out):
                 square = (pr - y) * (pr - y) + (pc - x) * (pc - x)
                 if gain <= 0.0 or square >= gain * gain or not (walkable[r, x] and walkable[y, c]) or (y == r and x == c):
                     continue
-                hidden = _hidden(walkable, turn_row, turn_col, y, x, pr, pc)
+                hidden = hidden_by(walkable, turn_row, turn_col, y, x, pr, pc)
                 if hidden == -1:
                     far[y, x], turn_far[y, x] = pf + sqrt(square), pf
                     turn_row[y, x], turn_col[y, x] = pr, pc
@@ -312,7 +307,7 @@ def distance_field(walkable, row, col, cell, out):
 
 
 @njit(cache=True, nogil=True)
-def _best_cell(walkable, field, row, col, cell, reach, below):
+def best_cell(walkable, field, row, col, cell, reach, below):
     """The cell within `reach` cells in sight of a point through which its shortest path goes: (metres, row, column).
 
     Only cells with a field value less than `below` count; (inf, -1, -1) if there is none.
@@ -342,98 +337,8 @@ def distance_at(walkable, field, row, col, goal_row, goal_col, cell):
     if sees(walkable, row, col, goal_row, goal_col):
         return cell * hypot(goal_row - row, goal_col - col)
     # Cells 20 cm away lie in the path's direction closely enough: going through one adds about a millimetre.
-    total, _, _ = _best_cell(walkable, field, row, col, cell, 4, inf)
+    total, _, _ = best_cell(walkable, field, row, col, cell, 4, inf)
     return min(total, field[r, c] + cell * hypot(r - row, c - col))
-
-
-@njit(cache=True, nogil=True)
-def descend(walkable, field, row, col, goal_row, goal_col, cell, out):
-    """The shortest path from (row, col) to the goal whose distance_field is `field`, as the points where it turns.
-
-    Writes start, turns and goal as continuous grid points into out f64[M, 2] and returns how many; 0 if the goal is out
-    of reach or the path has more than M points.
-    """
-    row, col, r, c = anchor(walkable, row, col)
-    goal_row, goal_col, goal_r, _ = anchor(walkable, goal_row, goal_col)
-    if r < 0 or goal_r < 0 or field[r, c] == inf or out.shape[0] < 2:
-        return 0
-    out[0, 0], out[0, 1] = row, col
-    count = 1
-    at_row, at_col, below = row, col, inf  # the walker; the last turn is out[count - 1]
-    while not sees(walkable, at_row, at_col, goal_row, goal_col):
-        found, reach = -1, 2
-        while found < 0 and reach <= 16:
-            _, found, next_col = _best_cell(walkable, field, at_row, at_col, cell, reach, below)
-            reach *= 2
-        if found < 0:
-            return 0
-        if not sees(walkable, out[count - 1, 0], out[count - 1, 1], float(found), float(next_col)):
-            if count + 1 >= out.shape[0]:
-                return 0
-            out[count, 0], out[count, 1] = at_row, at_col
-            count += 1
-        at_row, at_col, below = float(found), float(next_col), field[found, next_col]
-    if not sees(walkable, out[count - 1, 0], out[count - 1, 1], goal_row, goal_col):
-        if count + 1 >= out.shape[0]:
-            return 0
-        out[count, 0], out[count, 1] = at_row, at_col
-        count += 1
-    out[count, 0], out[count, 1] = goal_row, goal_col
-    return count + 1
-
-
-@njit(cache=True, nogil=True)
-def next_corners(free, field, cells, cell_of, out):
-    """For every cell the farthest cell along its shortest path to the field's source that it sees in a straight line.
-
-    free bool[H, W]; field f32[H, W] from distance_field over it; cells i32[C, 2] (row, col) and cell_of i32[H, W] number
-    one connected region; out u16[C] indexes cells. The source cell points to itself; following `out` leads there.
-    """
-    height, width = free.shape
-    count = cells.shape[0]
-    value = np.empty(count)
-    for k in range(count):
-        value[k] = field[cells[k, 0], cells[k, 1]]
-    order = np.argsort(value, kind="mergesort")
-    length = np.full(count, inf)  # of the path along corners, in cells
-    turn_row, turn_col = np.full((height, width), inf), np.full((height, width), inf)  # coordinates of each cell's corner
-    first = order[0]
-    length[first], out[first] = 0.0, first
-    turn_row[cells[first, 0], cells[first, 1]], turn_col[cells[first, 0], cells[first, 1]] = cells[first, 0], cells[first, 1]
-    left, waiting = 1, count
-    while left < waiting:  # a cell none of whose neighbours has a corner yet waits for another pass
-        start, stop, left, waiting = left, waiting, 1, 1
-        for k in range(start, stop):
-            here = order[k]
-            r, c = cells[here, 0], cells[here, 1]
-            best, corner = inf, -1
-            for i in range(-1, 2):
-                for j in range(-1, 2):
-                    y, x = r + i, c + j
-                    if (i == 0 and j == 0) or not (0 <= y < height and 0 <= x < width):
-                        continue
-                    n = cell_of[y, x]
-                    if n < 0 or length[n] == inf or not (free[r, x] and free[y, c]):
-                        continue
-                    beyond = out[n]
-                    total = length[beyond] + hypot(cells[beyond, 0] - r, cells[beyond, 1] - c)
-                    if total < best - SLACK:
-                        if _hidden(free, turn_row, turn_col, r, c, float(cells[beyond, 0]), float(cells[beyond, 1])) == -1:
-                            best, corner = total, beyond
-                        elif length[n] + hypot(y - r, x - c) < best - SLACK:
-                            best, corner = length[n] + hypot(y - r, x - c), n
-            if corner < 0:
-                order[waiting] = here
-                waiting += 1
-                continue
-            beyond = out[corner]
-            while beyond != corner and sees(free, float(r), float(c), float(cells[beyond, 0]), float(cells[beyond, 1])):
-                corner, beyond = beyond, out[beyond]
-            out[here] = corner
-            length[here] = length[corner] + hypot(cells[corner, 0] - r, cells[corner, 1] - c)
-            turn_row[r, c], turn_col[r, c] = cells[corner, 0], cells[corner, 1]
-        if waiting == stop:
-            break
 
 
 @njit(cache=True, nogil=True)
