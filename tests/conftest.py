@@ -4,6 +4,11 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# Kernels compile on first use, so one example may take seconds; examples are the same in every run.
+settings.register_profile("housemates", deadline=None, derandomize=True)
+settings.load_profile("housemates")
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -1,0 +1,206 @@
+"""E homes x R robots stepped together: the simulator's face to everything above it.
+
+A home runs on its own clock until one of its robots must decide; then `step` returns, and only those robots are asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from housemates.homes.home import Home
+from housemates.sim import observe
+from housemates.sim.rules import WINDOW, Rules, numbers
+from housemates.sim.state import MUST_DECIDE, allocate
+from housemates.sim.tick import advance, begin, reset_all
+from housemates.sim.world import World, pack
+from housemates.tasks.episodes import Episodes
+from housemates.tasks.goals import ACTIONS
+
+MOST_ROBOTS = 4
+
+
+class Step(NamedTuple):
+    """What `Batch.step` returns. The arrays belong to the batch and change with its next call."""
+
+    decide: np.ndarray
+    """[E, R] bool: this robot must be given an action now. Its reward and duration below are complete."""
+    reward: np.ndarray
+    """[E, R] float64, undiscounted, since that robot's last decision."""
+    reward_discounted: np.ndarray
+    """[E, R] float64, sum of discount^k r_k over the steps k since that decision."""
+    duration: np.ndarray
+    """[E, R] int32, simulation steps since that decision."""
+    done: np.ndarray
+    """[E] bool: the episode ended in this call (with autoreset the next one has begun)."""
+    outcome: np.ndarray
+    """[E] int8, index into OUTCOMES."""
+    terms: np.ndarray
+    """[E, R, 4] float64, the reward by REWARD_TERMS."""
+
+
+class Batch:
+    """Many homes at once. Same seed, same episodes and same actions give the same bits, with any number of threads."""
+
+    def __init__(
+        self,
+        episodes: Episodes,
+        homes: Sequence[Home],
+        size: int,
+        robots: int = 2,
+        rules: Rules | None = None,
+        seed: int = 0,
+        threads: int = 1,
+        stored_spawns: bool = False,
+        autoreset: bool = True,
+        world: World | None = None,
+    ) -> None:
+        """`size` homes play random `episodes` (or the ones given to `reset` and `follow`); `world` reuses a packed one."""
+        if not 1 <= robots <= MOST_ROBOTS:
+            raise ValueError(f"a home has 1 to {MOST_ROBOTS} robots, got {robots}")
+        if size < 1:
+            raise ValueError(f"a batch needs at least one home, got {size}")
+        if threads < 1:
+            raise ValueError(f"a batch needs at least one thread, got {threads}")
+        if not len(episodes):
+            raise ValueError("there are no episodes to play - generate some first: housemates prepare")
+        self.episodes, self.homes, self.rules = episodes, list(homes), rules or Rules()
+        self.size, self.robots, self.threads, self.autoreset = size, robots, threads, autoreset
+        self.world = world or pack(episodes, homes)
+        if stored_spawns and not len(self.world.spawn):
+            raise ValueError(f"{episodes.task} {episodes.split} episodes store no spawns - use stored_spawns=False")
+        self.stored_spawns = stored_spawns
+        self.numbers = numbers(self.rules)
+        self.state, self.ended = allocate(size, robots)
+        self.state.rng[:] = np.random.SeedSequence([seed, size]).generate_state(size, np.uint64)
+        self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
+        self._done = np.zeros(size, np.bool_)
+        self._reward = np.zeros((size, robots))
+        self.reset()
+
+    def reset(self, episode_ids: np.ndarray | None = None, which: np.ndarray | None = None) -> np.ndarray:
+        """Begin new episodes in all homes (or those of the mask which [E]); their robots must decide. Returns decide [E, R].
+
+        episode_ids [E] are indices into the episodes, -1 draws one at random.
+        """
+        which = np.ones(self.size, np.bool_) if which is None else np.asarray(which, np.bool_)
+        if episode_ids is not None:
+            self.follow(episode_ids)
+        reset_all(self.world, self.state, self.numbers, which, self.stored_spawns)
+        return self.decide
+
+    def follow(self, episode_ids: np.ndarray) -> None:
+        """Choose the episodes [E] that the homes begin at their next reset (-1 draws one at random)."""
+        ids = np.asarray(episode_ids, np.int32)
+        if ids.shape != (self.size,):
+            raise ValueError(f"episode_ids must have shape ({self.size},), got {ids.shape}")
+        if ids.size and (ids.max() >= len(self.episodes) or ids.min() < -1):
+            raise ValueError(f"episode_ids must be below {len(self.episodes)}, or -1 for a random one")
+        self.state.following[:] = ids
+
+    @property
+    def decide(self) -> np.ndarray:
+        """[E, R] bool: who must be given an action now."""
+        return (self.state.action == MUST_DECIDE) & self.state.controllable & ~self.state.over[:, None]
+
+    def step(self, actions: np.ndarray, max_ticks: int = 0) -> Step:
+        """Give actions [E, R] to the robots that must decide, then run every home until somebody there must decide again.
+
+        Actions of busy robots are ignored; -1 leaves a deciding robot waiting. `max_ticks` > 0 bounds the steps.
+        """
+        actions = np.asarray(actions)
+        if actions.shape != (self.size, self.robots):
+            raise ValueError(f"actions must have shape ({self.size}, {self.robots}), got {actions.shape}")
+        if not np.issubdtype(actions.dtype, np.integer):
+            raise ValueError(f"actions must be integers below {len(ACTIONS)}, got {actions.dtype}")
+        if actions.min() < -1 or actions.max() >= len(ACTIONS):
+            raise ValueError(f"actions must lie in 0..{len(ACTIONS) - 1} (or -1 to wait), got {actions.min()}..{actions.max()}")
+        actions = np.ascontiguousarray(actions, np.int8)
+        shared = (self.world, self.state, self.ended, self.numbers, actions)
+        options = (max_ticks, self.stored_spawns, self.autoreset)
+        if self._pool is None:
+            advance(*shared, 0, self.size, *options)
+        else:
+            edges = np.linspace(0, self.size, self.threads + 1).astype(int)
+            jobs = [self._pool.submit(advance, *shared, a, b, *options) for a, b in pairwise(edges)]
+            for job in jobs:
+                job.result()
+        return self._step()
+
+    def tick(self, actions: np.ndarray | None = None) -> Step:
+        """One simulation step of every home; robots without an action stand still."""
+        return self.step(np.full((self.size, self.robots), -1) if actions is None else actions, max_ticks=1)
+
+    def assign(self, home: int, robot: int, action: int) -> None:
+        """Let a robot change its mind: drop what it is doing and start `action`."""
+        if not 0 <= action < len(ACTIONS):
+            raise ValueError(f"actions must lie in 0..{len(ACTIONS) - 1}, got {action}")
+        begin(self.world, self.state, home, robot, action)
+
+    def script(self, robot: int, plan: int, homes: np.ndarray | slice = slice(None)) -> None:
+        """From the next reset on a robot follows a plan (see `scripted`); it is neither asked nor interrupted."""
+        self.state.controllable[homes, robot] = False
+        self.state.interruptible[homes, robot] = False
+        self.state.script[homes, robot] = plan
+
+    def observe(self, name: str, out: np.ndarray | None = None, which: np.ndarray | None = None) -> np.ndarray:
+        """Write one observation of every robot in which [E, R] (default: all) into `out` and return it.
+
+        `state` [E, R, 16 + 2 (R - 1)] float32, `predicates` [E, R, 14 R + R + 27] uint8, `gps_compass` [E, R, 3] float32,
+        `window` [E, R, 40, 3] float32. Rows of robots that are not asked for are left as they are.
+        """
+        shape, dtype = self.observation(name)
+        if out is None:
+            out = np.zeros((self.size, self.robots, *shape), dtype)
+        elif out.shape != (self.size, self.robots, *shape) or out.dtype != dtype:
+            wanted = (self.size, self.robots, *shape)
+            raise ValueError(f"the buffer for '{name}' must be {wanted} {np.dtype(dtype)}, got {out.shape} {out.dtype}")
+        which = np.ones((self.size, self.robots), np.bool_) if which is None else which
+        if name == "state":
+            observe.write_state(self.world, self.state, which, out)
+        elif name == "predicates":
+            observe.write_predicates(self.world, self.state, which, out)
+        elif name == "gps_compass":
+            observe.write_gps_compass(self.state, which, out)
+        else:
+            observe.write_window(self.state.window, self.state.clock, which, out)
+        return out
+
+    def observation(self, name: str) -> tuple[tuple[int, ...], type]:
+        """Shape and type of one robot's observation of that name."""
+        known = {
+            "state": ((observe.state_size(self.robots),), np.float32),
+            "predicates": ((observe.predicates_size(self.robots),), np.uint8),
+            "gps_compass": ((3,), np.float32),
+            "window": ((WINDOW, 3), np.float32),
+        }
+        if name not in known:
+            raise ValueError(f"no observation '{name}' - choose one of: {', '.join(known)}")
+        return known[name]
+
+    def save(self) -> dict[str, np.ndarray]:
+        """A copy of the complete state; `restore` continues from it bit for bit."""
+        saved = {f"state.{k}": v.copy() for k, v in self.state._asdict().items()}
+        return saved | {f"ended.{k}": v.copy() for k, v in self.ended._asdict().items()}
+
+    def restore(self, saved: dict[str, np.ndarray]) -> None:
+        """Go back to a saved state of a batch of the same size."""
+        current = {f"state.{k}": v for k, v in self.state._asdict().items()}
+        current |= {f"ended.{k}": v for k, v in self.ended._asdict().items()}
+        if saved.keys() != current.keys():
+            raise ValueError(f"this is not a saved batch: it lacks or adds {sorted(saved.keys() ^ current.keys())[:3]}")
+        for name, array in current.items():
+            if saved[name].shape != array.shape or saved[name].dtype != array.dtype:
+                raise ValueError(f"the saved batch has {name} {saved[name].shape}, this one {array.shape}: sizes must be equal")
+        for name, array in current.items():
+            array[...] = saved[name]
+
+    def _step(self) -> Step:
+        s = self.state
+        np.sum(s.terms, axis=2, out=self._reward)
+        np.not_equal(s.outcome, 0, out=self._done)
+        return Step(self.decide, self._reward, s.discounted, s.duration, self._done, s.outcome, s.terms)

@@ -1,0 +1,182 @@
+"""What robots sense, written into buffers that the caller owns. Pictures are in `pictures`; this is everything else.
+
+The `state` vector is the paper's (appendix C.3): 7 arm joints, is_holding, then (distance, heading) of both objects' start
+places, both goals and every partner. Headings are positive to the right, as Habitat's sensors have them (spec section 2).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from housemates.sim.skills import OPEN_ENOUGH, is_held, wrap
+from housemates.tasks.goals import REACH, SUCCESS_RADIUS
+
+KINDS = 10
+"""Receptacle kinds that actions and predicates name."""
+
+
+def state_size(robots: int) -> int:
+    """Length of the `state` vector: 18 for two robots."""
+    return 16 + 2 * (robots - 1)
+
+
+def predicates_size(robots: int) -> int:
+    """Length of the `predicates` vector: 57 for two robots."""
+    return 14 * robots + robots + 24 + 3
+
+
+@njit(cache=True, nogil=True)
+def polar(pose, x, z, out):
+    """Distance (metres) and heading (radians, positive to the right) of a floor point from a pose (x, z, yaw)."""
+    dx, dz = x - pose[0], z - pose[1]
+    out[0] = np.sqrt(dx * dx + dz * dz)
+    out[1] = -wrap(np.arctan2(-dz, dx) - pose[2]) if out[0] > 0 else 0.0
+
+
+@njit(cache=True, nogil=True)
+def write_state(world, state, which, out):
+    """`state` of every robot in the mask which [E, R] into out [E, R, 16 + 2 (R - 1)] float32; partners nearest first."""
+    homes, robots = which.shape
+    for e in range(homes):
+        for r in range(robots):
+            if not which[e, r]:
+                continue
+            pose, row, episode = state.pose[e, r], out[e, r], state.episode[e]
+            for j in range(7):
+                row[j] = state.arm[e, r, j]
+            row[7] = 1.0 if state.held[e, r] >= 0 else 0.0
+            for i in range(2):
+                polar(pose, world.start[episode, i, 0], world.start[episode, i, 2], row[8 + 2 * i : 10 + 2 * i])
+                polar(pose, world.goal[episode, i, 0], world.goal[episode, i, 2], row[12 + 2 * i : 14 + 2 * i])
+            taken = 1 << r
+            for k in range(robots - 1):
+                best, chosen = np.inf, 0
+                for other in range(robots):
+                    d = (state.pose[e, other, 0] - pose[0]) ** 2 + (state.pose[e, other, 1] - pose[1]) ** 2
+                    if not (taken >> other) & 1 and d < best:
+                        best, chosen = d, other
+                taken |= 1 << chosen
+                polar(pose, state.pose[e, chosen, 0], state.pose[e, chosen, 1], row[16 + 2 * k : 18 + 2 * k])
+
+
+@njit(cache=True, nogil=True)
+def write_gps_compass(state, which, out):
+    """Egomotion since the start of the episode into out [E, R, 3] float32: metres ahead, metres right, radians right."""
+    homes, robots = which.shape
+    for e in range(homes):
+        for r in range(robots):
+            if which[e, r]:
+                dx, dz = state.pose[e, r, 0] - state.spawn[e, r, 0], state.pose[e, r, 1] - state.spawn[e, r, 1]
+                c, s = np.cos(state.spawn[e, r, 2]), np.sin(state.spawn[e, r, 2])
+                out[e, r, 0] = c * dx - s * dz
+                out[e, r, 1] = s * dx + c * dz
+                out[e, r, 2] = -wrap(state.pose[e, r, 2] - state.spawn[e, r, 2])
+
+
+@njit(cache=True, nogil=True)
+def near(pose, x, y, z):
+    """Whether a robot's base is within REACH of a point."""
+    return (x - pose[0]) ** 2 + y * y + (z - pose[1]) ** 2 <= REACH * REACH
+
+
+@njit(cache=True, nogil=True)
+def moved_by_door(world, h, box, value, p, out):
+    """The point p [3], given at joint zero, after door `box` of home h has moved to `value`."""
+    axis, origin = world.door_axis[h, box], world.door_origin[h, box]
+    if not world.door_turns[h, box]:
+        for k in range(3):
+            out[k] = p[k] + axis[k] * value
+        return
+    c, s = np.cos(value), np.sin(value)
+    dx, dy, dz = p[0] - origin[0], p[1] - origin[1], p[2] - origin[2]
+    dot = (axis[0] * dx + axis[1] * dy + axis[2] * dz) * (1 - c)
+    out[0] = origin[0] + c * dx + s * (axis[1] * dz - axis[2] * dy) + dot * axis[0]
+    out[1] = origin[1] + c * dy + s * (axis[2] * dx - axis[0] * dz) + dot * axis[1]
+    out[2] = origin[2] + c * dz + s * (axis[0] * dy - axis[1] * dx) + dot * axis[2]
+
+
+@njit(cache=True, nogil=True)
+def robot_near_place(world, state, e, r, kind, point):
+    """Whether robot r is within REACH of a receptacle kind (any instance; handles move with their doors)."""
+    h = state.home[e]
+    for i in range(world.place_count[h, kind]):
+        box = kind - (KINDS - 3)
+        if box >= 0:
+            moved_by_door(world, h, box, state.door[e, box], world.place_target[h, kind, i], point)
+        else:
+            point[:] = world.place_target[h, kind, i]
+        if near(state.pose[e, r], point[0], point[1], point[2]):
+            return True
+    return False
+
+
+@njit(cache=True, nogil=True)
+def object_in_place(world, state, e, i, kind):
+    """Whether object i lies in the placement volume of a receptacle kind."""
+    h = state.home[e]
+    box = kind - (KINDS - 3)
+    for n in range(world.place_count[h, kind]):
+        x = state.thing[e, i, 0] - world.place_center[h, kind, n, 0]
+        y = state.thing[e, i, 1] - world.place_center[h, kind, n, 1]
+        z = state.thing[e, i, 2] - world.place_center[h, kind, n, 2]
+        if box >= 0:
+            x -= world.door_motion[h, box, 0] * state.door[e, box]
+            y -= world.door_motion[h, box, 1] * state.door[e, box]
+            z -= world.door_motion[h, box, 2] * state.door[e, box]
+        c, s = np.cos(world.place_yaw[h, kind, n]), np.sin(world.place_yaw[h, kind, n])
+        half = world.place_half[h, kind, n]
+        if abs(c * x - s * z) <= half[0] and abs(y) <= half[1] and abs(s * x + c * z) <= half[2]:
+            return True
+    return False
+
+
+@njit(cache=True, nogil=True)
+def write_predicates(world, state, which, out):
+    """The ground-truth bits of spec section 6 into out [E, R, P] uint8, own robot's block first."""
+    homes, robots = which.shape
+    point = np.empty(3)
+    for e in range(homes):
+        for r in range(robots):
+            if not which[e, r]:
+                continue
+            row, episode = out[e, r], state.episode[e]
+            for block in range(robots):
+                who = r if block == 0 else (block - 1 if block <= r else block)
+                pose, at = state.pose[e, who], 14 * block
+                for i in range(2):
+                    row[at + i] = near(pose, state.thing[e, i, 0], state.thing[e, i, 1], state.thing[e, i, 2])
+                    goal = world.goal[episode, i]
+                    row[at + 2 + i] = near(pose, goal[0], goal[1], goal[2])
+                for kind in range(KINDS):
+                    row[at + 4 + kind] = robot_near_place(world, state, e, who, kind, point)
+                row[14 * robots + block] = state.held[e, who] >= 0
+            at = 15 * robots
+            for i in range(2):
+                lying = not is_held(state, e, i)
+                for g in range(2):
+                    d = 0.0
+                    for k in range(3):
+                        d += (state.thing[e, i, k] - world.goal[episode, g, k]) ** 2
+                    row[at + 12 * i + g] = lying and d <= SUCCESS_RADIUS**2
+                for kind in range(KINDS):
+                    row[at + 12 * i + 2 + kind] = lying and object_in_place(world, state, e, i, kind)
+            for box in range(3):
+                row[at + 24 + box] = state.door[e, box] > OPEN_ENOUGH[box]
+
+
+@njit(cache=True, nogil=True)
+def write_window(window, clock, which, out):
+    """Robots' last steps, oldest first and zero before the episode began, into out [E, R, W, 3] float32.
+
+    window [E, R, W, 3] and clock [E] are `State.window` and `State.clock`, or `Ended.window` and `Ended.steps`.
+    """
+    homes, robots = which.shape
+    length = window.shape[2]
+    for e in range(homes):
+        for r in range(robots):
+            if which[e, r]:
+                for k in range(length):
+                    step = clock[e] - length + k
+                    for c in range(3):
+                        out[e, r, k, c] = window[e, r, step % length, c] if step >= 0 else 0.0
