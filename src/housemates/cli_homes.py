@@ -1,0 +1,137 @@
+"""`housemates homes ...`: look at homes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from tyro.conf import Positional
+
+from housemates.cli_progress import progress
+
+if TYPE_CHECKING:
+    from housemates.homes.home import Home
+    from housemates.reports.scene import Scene
+
+TaskName = Literal["set_table", "tidy_house", "prepare_groceries"]
+SplitName = Literal["train", "dev", "eval", "test"]
+
+
+def show(
+    home: Positional[str] = "train/00",
+    /,
+    task: TaskName | None = None,
+    episode: int = 0,
+    out: Path = Path("floor_plan.png"),
+    folder: Path | None = None,
+) -> None:
+    """Draw a labelled floor plan as a PNG, with an episode if a task is given.
+
+    Args:
+        home: A home's name: train/00 ... train/59, dev/.., eval/.., test/.., or a ReplicaCAD scene (v3_sc0_staging_00).
+        task: Show an episode of this task: objects, goals, paths, robots.
+        episode: Which episode, counted among those that play in this home.
+        out: The picture.
+        folder: Where ReplicaCAD is, if not in the usual places (see `housemates data replicacad`).
+    """
+    from housemates.reports.floor_plan import draw_floor_plan
+
+    found = find_home(home, folder)
+    draw_floor_plan(found, out, find_scene(found, task, episode) if task else None)
+    for note in found.notes:
+        print(f"note: {note}")
+    print(f"{found.name}: {out} ({out.stat().st_size / 1000:.0f} kB)")
+
+
+def stats(split: SplitName | None = None) -> None:
+    """Print the homes' statistics beside those of ReplicaCAD.
+
+    Args:
+        split: Only the homes of one split; all 112 if not given.
+    """
+    print_statistics(load_homes(split))
+
+
+def sheet(out: Path = Path("homes.png"), count: int = 12, split: SplitName | None = None) -> None:
+    """Draw a contact sheet of small floor plans.
+
+    Args:
+        out: The picture.
+        count: How many homes.
+        split: Only homes of one split; taken evenly from all splits if not given.
+    """
+    from housemates.reports.floor_plan import contact_sheet
+
+    homes = load_homes(split)
+    if not 1 <= count <= len(homes):
+        raise ValueError(f"a sheet of {count} homes cannot be drawn: choose --count from 1 to {len(homes)}")
+    contact_sheet([homes[i * len(homes) // count] for i in range(count)], out)
+    print(f"{out} ({out.stat().st_size / 1000:.0f} kB)")
+
+
+def find_home(name: str, folder: Path | None = None) -> Home:
+    """A procedural home by split and number (`train/07`), or a ReplicaCAD scene by its name."""
+    from housemates.homes.generate import SPLITS
+
+    split, _, number = name.partition("/")
+    if number:
+        homes = load_homes(split)
+        known = {home.name: home for home in homes}
+        if name not in known:
+            raise ValueError(f"no home '{name}' - {split} has {homes[0].name} to {homes[-1].name}")
+        return known[name]
+    if split in SPLITS:
+        raise ValueError(f"'{name}' is a split, not a home - name one of its homes, such as {name}/00")
+    from housemates.homes.assets import find_replicacad
+    from housemates.homes.replicacad import load_replicacad
+
+    return load_replicacad(folder or find_replicacad(), name)
+
+
+def find_scene(home: Home, task: str, number: int) -> Scene:
+    """The number-th episode of a task that plays in this home, ready for drawing."""
+    from housemates.reports.scene import scene_of
+    from housemates.tasks.episodes import SIZES, generate_episodes, load_episodes
+
+    if number < 0:
+        raise ValueError(f"episode {number} does not exist: episodes are counted from 0")
+    split = home.name.partition("/")[0]
+    if split in SIZES:
+        homes = load_homes(split)
+        with progress(f"episodes of {task}, {split}") as report:
+            found = load_episodes(task, split, homes=homes, progress=report)
+        rows = [row for row in range(len(found)) if found.homes[found.home[row]] == home.name]
+    else:
+        found = generate_episodes(task, [home], number + 1, seed=0, spawns=True)
+        rows = list(range(len(found)))
+    if number >= len(rows):
+        raise ValueError(f"{home.name} has {len(rows)} episodes of {task}: choose --episode from 0 to {len(rows) - 1}")
+    return scene_of(home, found.episode(rows[number]))
+
+
+def load_homes(split: str | None) -> list[Home]:
+    """The homes of one split, or of all; with progress where they must be generated first."""
+    from housemates.homes.generate import SPLITS
+    from housemates.homes.splits import load_split
+
+    found = []
+    for name in [split] if split else list(SPLITS):
+        with progress(f"homes of {name}") as report:
+            found += load_split(name, progress=report)
+    return found
+
+
+def print_statistics(homes: list[Home]) -> None:
+    """A table: each number of these homes beside ReplicaCAD's."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from housemates.homes.statistics import statistics_table
+
+    table = Table(title=f"{len(homes)} homes", title_justify="left")
+    table.add_column("")
+    table.add_column("these homes", justify="right")
+    table.add_column("ReplicaCAD", justify="right")
+    for name, measured, reference in statistics_table(homes):
+        table.add_row(name, f"{measured:.2f}", f"{reference:.2f}")
+    Console().print(table)

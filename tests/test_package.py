@@ -1,0 +1,83 @@
+"""The package as a whole: what importing costs, what a wheel holds, what the licence notice promises."""
+
+import shutil
+import subprocess
+import sys
+import sysconfig
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+HEAVY = ("torch", "trimesh", "matplotlib")
+
+
+def run(*command: str | Path, cwd: Path | None = None) -> str:
+    done = subprocess.run([str(c) for c in command], cwd=cwd, capture_output=True, text=True)
+    assert done.returncode == 0, f"{command} failed:\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+@pytest.mark.parametrize("module", HEAVY)
+def test_importing_the_package_does_not_import(module):
+    code = f"import sys, housemates; sys.exit('{module}' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+@pytest.mark.parametrize("module", HEAVY)
+def test_asking_for_help_does_not_import(module):
+    code = f"import sys, housemates.cli as c; c.build(); sys.exit('{module}' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def test_every_public_name_can_be_found():
+    import housemates
+
+    assert [name for name in housemates.__all__ if not hasattr(housemates, name)] == []
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    import housemates
+
+    with pytest.raises(AttributeError, match="no attribute 'lodgers'"):
+        housemates.lodgers  # noqa: B018
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    source = folder / "source"
+    # A copy, so that building leaves nothing behind in the repository.
+    shutil.copytree(ROOT / "src", source / "src", ignore=shutil.ignore_patterns("*.egg-info", "__pycache__"))
+    for path in ("pyproject.toml", "README.md", "LICENSE", "NOTICE"):
+        shutil.copy(ROOT / path, source / path)
+    run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", folder, source)
+    return next(folder.glob("*.whl"))
+
+
+def test_the_wheel_holds_code_and_no_assets(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        names = [n for n in archive.namelist() if ".dist-info/" not in n]
+    assert {Path(n).suffix for n in names} <= {".py", ".typed"}
+
+
+def test_the_wheel_carries_licence_and_notice(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        found = {Path(n).name for n in archive.namelist()}
+    assert {"LICENSE", "NOTICE"} <= found
+
+
+def test_the_installed_wheel_runs_outside_the_repository(wheel, tmp_path):
+    home = tmp_path / "env"
+    venv.create(home, with_pip=False)
+    python = home / "bin" / "python"
+    packages = Path(run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip())
+    run(sys.executable, "-m", "pip", "--python", python, "install", "-q", "--no-deps", "--no-index", wheel)
+    # The dependencies come from this environment, so nothing is downloaded; housemates itself must not. A .pth inside it
+    # (the editable install's) is not followed from here, because only site folders' own .pth files are.
+    packages.joinpath("dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    where = run(python, "-c", "import housemates; print(housemates.__file__)", cwd=tmp_path).strip()
+    assert Path(where).is_relative_to(home)
+    assert "housemates" in run(home / "bin" / "housemates", "info", cwd=tmp_path)
