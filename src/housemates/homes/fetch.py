@@ -143,7 +143,7 @@ def camera_to_base() -> np.ndarray:
     """Pose [4, 4] of the head camera in the base frame; the camera looks along its -z, +x is right and +y up."""
     forward = np.subtract(CAMERA_LOOKS_AT, CAMERA)
     forward = forward / np.linalg.norm(forward)
-    right = np.cross(forward, Z)
+    right = np.cross(forward, Z) / np.linalg.norm(np.cross(forward, Z))
     pose = np.eye(4)
     pose[:3, 0], pose[:3, 1], pose[:3, 2], pose[:3, 3] = right, np.cross(right, forward), -forward, CAMERA
     return pose

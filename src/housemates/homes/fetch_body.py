@@ -58,7 +58,7 @@ BODY: dict[str, tuple[Solid, ...]] = {
         _span((-0.19, -0.18, 0.25), (0.05, 0.18, 0.315), GREY),
         drum((0.19, 0.0, 0.283), 0.085, 0.066, BLACK, UP, sides=8),
         _column(0.0, 0.315, 0.359, 0.568, 0.524, GREY, lid=0.965),
-        drum((-0.125, 0.255, 0.311), 0.04, 0.03, RED, ALONG_Y, sides=8),
+        drum((-0.125, 0.245, 0.311), 0.04, 0.03, RED, ALONG_Y, sides=8),
     ),
     "torso_fixed_link": (_span((-0.168, -0.155, -0.019), (-0.032, 0.155, 0.443), BLUE),),
     "torso_lift_link": (
@@ -80,7 +80,7 @@ BODY: dict[str, tuple[Solid, ...]] = {
     ),
     "shoulder_pan_link": (
         drum((0.0, 0.0, 0.015), 0.104, 0.126, WHITE, UP, sides=10),
-        _span((0.0, -0.07, -0.02), (0.125, 0.03, 0.11), WHITE),
+        _span((0.02, -0.065, -0.01), (0.125, 0.02, 0.1), WHITE),
         _knuckle(-0.075, 0.012, 0.12, WHITE, x=0.117, z=0.06),
     ),
     "shoulder_lift_link": (_knuckle(-0.012, 0.071, 0.118, BLUE), _tube(0.0, 0.171, 0.116, BLUE, tip=0.104)),
