@@ -11,8 +11,8 @@ from math import ceil, floor, hypot, inf, sqrt
 import numpy as np
 from numba import njit
 
-SLACK = 1e-9
-"""Rounding allowed for in line-of-sight tests, cells."""
+from housemates.kernels.sight import SLACK, obstacle, sees
+
 EDGE = 1e-6
 """A point on the edge of a free cell is moved this far inside, cells."""
 OFF_CORNER = 0.01
@@ -21,52 +21,6 @@ BUCKETS = 16
 """Ring of buckets that orders the front."""
 PER_CELL = 4.0
 """Buckets per cell of distance: no step is longer than 2 cells, so the ring of 16 never wraps onto itself."""
-
-
-@njit(cache=True, nogil=True)
-def _obstacle(free, row0, col0, row1, col1):
-    """The first blocked cell (row * W + col) that a segment touches, looking from its left or upper end; -1 if none.
-
-    -2 if the segment leaves the grid.
-    """
-    height, width = free.shape
-    flat = free.reshape(height * width)
-    # u runs along the longer side of the segment, v along the shorter one.
-    u0, v0, u1, v1, u_step, v_step, u_size, v_size = col0, row0, col1, row1, 1, width, width, height
-    if abs(row1 - row0) > abs(col1 - col0):
-        u0, v0, u1, v1, u_step, v_step, u_size, v_size = row0, col0, row1, col1, width, 1, height, width
-    if u1 < u0:
-        u0, v0, u1, v1 = u1, v1, u0, v0
-    if not (u0 > SLACK - 0.5 and u1 < u_size - 0.5 - SLACK):
-        return -2
-    if not (min(v0, v1) > SLACK - 0.5 and max(v0, v1) < v_size - 0.5 - SLACK):
-        return -2
-    slope = (v1 - v0) / (u1 - u0) if u1 > u0 else 0.0
-    # Coordinates are at least -0.5 here, so int() rounds them down after + 0.5. Where the segment enters and leaves
-    # column u, it touches the cells on both sides of an edge that is within rounding.
-    below, above = (0.5 - SLACK, 0.5 + SLACK) if slope >= 0.0 else (0.5 + SLACK, 0.5 - SLACK)
-    start = v0
-    for u in range(int(u0 + 0.5 - SLACK), int(u1 + 0.5 + SLACK) + 1):
-        end = v0 + slope * (min(u + 0.5, u1) - u0)
-        first, last = int(start + below), int(end + above)
-        base = u * u_step
-        # At most three cells: the slope is at most one.
-        if not (flat[base + first * v_step] and flat[base + last * v_step] and flat[base + (first + last) // 2 * v_step]):
-            if not flat[base + first * v_step]:
-                return base + first * v_step
-            return base + (last if not flat[base + last * v_step] else (first + last) // 2) * v_step
-        start = end
-    return -1
-
-
-@njit(cache=True, nogil=True)
-def sees(free, row0, col0, row1, col1):
-    """Whether the straight segment between two continuous grid points touches only free cells of free bool[H, W].
-
-    A segment through a shared corner or along a shared edge touches the cells on all sides; off the grid nothing is free.
-    The array must be contiguous, as all grids of this module.
-    """
-    return _obstacle(free, row0, col0, row1, col1) == -1
 
 
 @njit(cache=True, nogil=True)
@@ -149,7 +103,7 @@ def _settle(cell, value, now, head, after, before, inside):
 
 @njit(cache=True, nogil=True)
 def hidden_by(walkable, turn_row, turn_col, row, col, to_row, to_col):
-    """What hides the point (to_row, to_col) from cell (row, col), as in _obstacle, using what its neighbours already see.
+    """What hides the point (to_row, to_col) from cell (row, col), as in obstacle, using what its neighbours already see.
 
     If the two neighbours that bracket the ray both turn at that point, they see it; the triangle between them is too
     narrow to hold a blocked unit square, so the ray is free as well.
@@ -169,7 +123,7 @@ def hidden_by(walkable, turn_row, turn_col, row, col, to_row, to_col):
                 and turn_col[r1, c1] == to_col
             ):
                 return -1
-    return _obstacle(walkable, float(row), float(col), to_row, to_col)
+    return obstacle(walkable, float(row), float(col), to_row, to_col)
 
 
 @njit(cache=True, nogil=True)

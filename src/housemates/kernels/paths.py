@@ -9,7 +9,8 @@ from math import hypot, inf
 import numpy as np
 from numba import njit
 
-from housemates.kernels.distance import SLACK, anchor, best_cell, hidden_by, sees
+from housemates.kernels.distance import anchor, best_cell, hidden_by
+from housemates.kernels.sight import SLACK, sees
 
 
 @njit(cache=True, nogil=True)
