@@ -13,6 +13,7 @@ from housemates.homes import fetch, meshes
 from housemates.homes.fetch_arm import CAMERA_CLEARANCE, CARRY, POSES, REST, reach_pose, reach_table
 from housemates.homes.fetch_body import fetch_parts
 from housemates.homes.solids import corners
+from housemates.kernels.kinematics import forward_kinematics
 
 KINDS = {fetch.FIXED: "fixed", fetch.REVOLUTE: "revolute", fetch.PRISMATIC: "prismatic"}
 angles = st.tuples(*(st.floats(low, high) for low, high in fetch.ARM_LIMITS))
@@ -93,6 +94,15 @@ def test_link_positions_agree_with_mujocos_fetch(mujoco_fetch, q, torso, pan):
     # MuJoCo's model gives offsets to a tenth of a millimetre.
     for link, pose in zip(fetch.LINKS, forward(fetch.chain(torso, pan), np.array(q)), strict=True):
         np.testing.assert_allclose(data.body(f"robot0:{link.name}").xpos - base, pose[:3, 3], atol=0.001)
+
+
+@settings(max_examples=30, deadline=None)
+@given(q=angles, x=st.floats(-5, 5), z=st.floats(-5, 5), yaw=headings)
+def test_the_kernel_puts_every_link_into_the_world(q, x, z, yaw):
+    chain, base = fetch.chain(), np.array([[[x, z, yaw]]])
+    out = np.zeros((1, 1, len(fetch.LINKS), 4, 4))
+    forward_kinematics(chain.origin, chain.axis, chain.kind, chain.parent, chain.joint, np.array([[q]]), base, out)
+    np.testing.assert_allclose(out[0, 0], fetch.base_to_world(base[0, 0]) @ forward(chain, np.array(q)), atol=1e-9)
 
 
 def test_arm_limits_agree_with_mujocos_fetch(mujoco_fetch):
@@ -225,7 +235,11 @@ def test_the_body_has_a_fetchs_height_and_stands_on_the_floor():
     torso_and_head = fetch_parts().body <= fetch.LINK["head_tilt_link"]
     parts, poses = fetch_parts(), forward(fetch.chain(), REST)
     heights = np.concatenate(
-        [(corners(parts, i) @ poses[b][:3, :3].T + poses[b][:3, 3])[:, 2] for i, b in enumerate(parts.body) if torso_and_head[i]]
+        [
+            (corners(parts, i) @ poses[b][:3, :3].T + poses[b][:3, 3])[:, 2]
+            for i, b in enumerate(parts.body)
+            if torso_and_head[i]
+        ]
     )
     assert 0.0 <= heights.min() < 0.03
     assert 1.2 < heights.max() < 1.27

@@ -12,15 +12,14 @@ from functools import lru_cache
 
 import numpy as np
 
+from housemates.kernels.kinematics import FIXED, PRISMATIC, REVOLUTE
+
 RADIUS = 0.3
 """The disc a robot is for navigation and for collisions between robots, metres (spec section 2)."""
 TORSO = 0.15
 """Height at which the torso is held, metres (spec section 2)."""
 HEAD_PAN, HEAD_TILT = 0.0, 1.45
 """Head joints, radians. Habitat asks for a tilt of pi/2 (spec section 2); the joint stops at 1.45."""
-
-FIXED, REVOLUTE, PRISMATIC = 0, 1, 2
-"""Kinds of joints, as in `kernels.kinematics`."""
 
 
 @dataclass(frozen=True)
