@@ -1,6 +1,7 @@
 """The Fetch robot: its kinematics against other libraries, its limits, camera, poses, body and meshes."""
 
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -67,7 +68,8 @@ def mujoco_fetch():
         missing("gymnasium-robotics with mujoco is not installed (the meshes extra)")
     import mujoco
 
-    assert spec is not None and spec.origin is not None
+    assert spec is not None
+    assert spec.origin is not None
     return mujoco, mujoco.MjModel.from_xml_path(str(Path(spec.origin).parent / "envs/assets/fetch/reach.xml"))
 
 
@@ -181,7 +183,7 @@ def test_a_reaching_arm_keeps_clear_of_the_camera(height, distance):
     poses = forward(fetch.chain(), reach_pose(height, distance))
     line = [*poses[fetch.ARM[1] :, :3, 3], (poses[fetch.GRIPPER] @ [*fetch.GRIP, 1.0])[:3]]
     share = np.linspace(0, 1, 21)[:, None]
-    points = np.concatenate([a + share * (b - a) for a, b in zip(line, line[1:], strict=False)])
+    points = np.concatenate([a + share * (b - a) for a, b in pairwise(line)])
     assert np.linalg.norm(points - fetch.CAMERA, axis=1).min() >= CAMERA_CLEARANCE - 1e-6
 
 
