@@ -6,6 +6,7 @@ an AssetError. Meshes, joints and receptacles are stored at joint zero, as every
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import json
 import warnings
@@ -336,14 +337,20 @@ def _index(folder: str, _version: int) -> Dataset:
 def _tell_missing(folder: Path) -> None:
     """Warn, once per folder and process, which meshes its configurations name but it does not have."""
     dataset = _open(folder)
-    stages, objects = (
-        sorted({_relative(dataset, glb) for glb in map(_asset, configs.values()) if not glb.is_file()})
-        for configs in (dataset.stages, dataset.objects)
-    )
+    stages, objects = (_missing(dataset, configs) for configs in (dataset.stages, dataset.objects))
     if stages or objects:
         told = [f"walls and floors ({', '.join(stages)})"] if stages else []
         told += [f"furniture ({', '.join(objects)})"] if objects else []
         warnings.warn(f"{folder} lacks {' and '.join(told)}; homes do without", stacklevel=3)
+
+
+def _missing(dataset: Dataset, configs: dict[str, Path]) -> list[str]:
+    found = set()
+    for path in configs.values():
+        # A damaged configuration is an error of the scenes that use it, not of all others.
+        with contextlib.suppress(AssetError):
+            found |= {_relative(dataset, glb) for glb in (_asset(path),) if not glb.is_file()}
+    return sorted(found)
 
 
 def _relative(dataset: Dataset, path: Path) -> str:
