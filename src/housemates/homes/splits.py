@@ -1,0 +1,119 @@
+"""The homes of a split: made once by two processes, kept in the cache folder, read from there afterwards.
+
+The cache is keyed by the source of everything that shapes a home, so a changed generator never meets old homes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from housemates.homes.generate import generate_home, split_size
+from housemates.homes.home import Home
+from housemates.homes.storage import load_homes, save_homes
+from housemates.kernels import cache_folder
+
+PROCESSES = 2
+"""Processes that make homes side by side."""
+SOURCES = (
+    *(f"homes/{n}.py" for n in ("arrange", "decor", "floor", "furniture", "generate", "home", "kitchen", "pieces", "places")),
+    *(f"homes/{n}.py" for n in ("plan", "statistics", "storage")),
+    *(f"kernels/{n}.py" for n in ("collide", "distance", "rectangles")),
+)
+"""Files that decide what a home looks like, relative to the package."""
+
+Progress = Callable[[int, int], None]
+"""Called with how many homes are done and how many there will be."""
+
+
+def load_split(split: str, seed: int = 0, progress: Progress | None = None) -> list[Home]:
+    """All homes of a split in order, from the cache or made now."""
+    split_size(split)
+    path = cache_path(split, seed)
+    if path.exists():
+        try:
+            return load_homes(path)
+        except ValueError:
+            path.unlink(missing_ok=True)
+    homes = make_split(split, seed, progress)
+    save_homes(path, homes)
+    return homes
+
+
+def cache_path(split: str, seed: int = 0) -> Path:
+    """Where the homes of a split are kept."""
+    return cache_folder() / "homes" / f"{split}-{seed}-{_source_hash()}.npz"
+
+
+def make_split(split: str, seed: int = 0, progress: Progress | None = None) -> list[Home]:
+    """All homes of a split in order, made now; which process makes a home does not change it."""
+    count, _ = split_size(split)
+    with tempfile.TemporaryDirectory() as folder:
+        files = [Path(folder) / f"{first}.npz" for first in range(PROCESSES)]
+        # Plain processes, not multiprocessing: nothing of the caller's program is imported again or forked.
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+        workers = [_start(split, seed, first, file, environment) for first, file in enumerate(files)]
+        try:
+            _wait(workers, files, count, progress)
+        finally:
+            for worker in workers:
+                worker.kill()
+                worker.communicate()
+        shares = [load_homes(file) for file in files]
+    return [shares[index % PROCESSES][index // PROCESSES] for index in range(count)]
+
+
+def _start(split: str, seed: int, first: int, file: Path, environment: dict[str, str]) -> subprocess.Popen:
+    command = [sys.executable, "-m", "housemates.homes.splits", split, str(seed), str(first), str(file)]
+    return subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
+
+
+def _wait(workers: list[subprocess.Popen], files: list[Path], count: int, progress: Progress | None) -> None:
+    """Wait until all workers are through; each adds a byte to a file beside its own for every home it made."""
+    told = 0
+    while True:
+        running = any(worker.poll() is None for worker in workers)
+        failed = next((worker for worker in workers if worker.poll()), None)
+        if failed is not None:
+            reason = failed.communicate()[1].strip().splitlines() or [f"exit code {failed.returncode}"]
+            raise RuntimeError(f"Making homes failed: {reason[-1]}")
+        done = sum(_ticks(file).stat().st_size for file in files if _ticks(file).exists())
+        if progress is not None and done > told:
+            progress(done, count)
+            told = done
+        if not running:
+            return
+        time.sleep(0.05)
+
+
+def _ticks(file: Path) -> Path:
+    return file.with_suffix(".ticks")
+
+
+def _source_hash() -> str:
+    """A short hash of the generator's source files."""
+    package, digest = Path(__file__).resolve().parent.parent, hashlib.sha256()
+    for name in SOURCES:
+        digest.update(name.encode())
+        digest.update((package / name).read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _work(split: str, seed: int, first: int, file: Path) -> None:
+    """Make every PROCESSES-th home of a split, starting with number `first`, and save them."""
+    homes = []
+    for index in range(first, split_size(split)[0], PROCESSES):
+        homes.append(generate_home(split, index, seed))
+        with _ticks(file).open("ab") as ticks:
+            ticks.write(b".")
+    save_homes(file, homes)
+
+
+if __name__ == "__main__":
+    _work(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), Path(sys.argv[4]))
