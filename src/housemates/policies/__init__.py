@@ -1,0 +1,1 @@
+"""What decides: networks from observations and memory to one of 25 decisions, and their checkpoints."""

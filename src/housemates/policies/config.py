@@ -1,0 +1,163 @@
+"""Which network a policy is: what it sees, how it sees, what it remembers with. Plain values, no torch.
+
+The named constructors are the networks the project trains; any of their fields can be changed by keyword.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from housemates.sim.observe import predicates_size, state_size
+from housemates.tasks.goals import ACTIONS
+
+Network = Literal["paper", "cnn", "patches", "vector"]
+Recurrent = Literal["lstm", "gru"]
+NETWORKS: tuple[str, ...] = get_args(Network)
+MEMORIES: tuple[str, ...] = get_args(Recurrent)
+PICTURES = {"depth": 1, "rgb": 3}
+"""Observations that are pictures, and their channels."""
+VECTORS = {"state": state_size, "predicates": predicates_size}
+"""Observations that are vectors, and their length for a number of robots."""
+SIZES = (64, 128, 256)
+"""Side lengths of pictures the encoders are built for, pixels."""
+TYPES = {
+    "depth": ("uint8", "uint16", "float32"),
+    "rgb": ("uint8",),
+    "state": ("float32",),
+    "predicates": ("uint8", "bool", "float32"),
+}
+"""Number types each observation may have; depth: inverse depth, millimetres or metres (see `pictures`)."""
+
+
+@dataclass(frozen=True)
+class PolicyConfig:
+    """The shape of a policy; two policies with equal configs can exchange weights."""
+
+    observations: tuple[str, ...] = ("depth", "state")
+    """What the policy sees, among depth, rgb, state and predicates."""
+    network: Network = "cnn"
+    """`paper` (ResNet18, raw vectors), `cnn`, `patches` (both with engineered vectors), or `vector` (no pictures)."""
+    picture: int = 64
+    """Side length of pictures in pixels: 64, 128 or 256; without meaning when no picture is seen."""
+    features: int = 256
+    """Width of the layer between pictures (or, without pictures, vectors) and the memory."""
+    memory: Recurrent = "lstm"
+    """The recurrent network that remembers across decisions."""
+    hidden: int = 256
+    """Units in each layer of the memory."""
+    layers: int = 1
+    """Layers of the memory."""
+    latent: int = 0
+    """Number of behaviours a one-hot input chooses from; 0 for a policy without latent."""
+    privileged: int = 0
+    """Numbers that only the critic sees in training, beside the memory; 0 for an ordinary critic."""
+    robots: int = 2
+    """Robots in a home, the own one included; decides how long the vectors are."""
+    actions: int = len(ACTIONS)
+    """Decisions to choose from."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "observations", tuple(self.observations))
+        known = (*PICTURES, *VECTORS)
+        unknown = [name for name in self.observations if name not in known]
+        if unknown or not self.observations or len(set(self.observations)) < len(self.observations):
+            raise ValueError(f"observations {list(self.observations)} - name one or more of: {', '.join(known)}, each once")
+        if self.network not in NETWORKS:
+            raise ValueError(f"no network '{self.network}' - choose one of: {', '.join(NETWORKS)}")
+        if self.memory not in MEMORIES:
+            raise ValueError(f"no memory '{self.memory}' - choose one of: {', '.join(MEMORIES)}")
+        if self.network in ("cnn", "patches") and not self.pictures:
+            raise ValueError(f"network '{self.network}' needs a picture - add depth or rgb, or use network 'vector'")
+        if self.network == "vector" and self.pictures:
+            raise ValueError(f"network 'vector' cannot see {' and '.join(self.pictures)} - use 'cnn', 'patches' or 'paper'")
+        if self.pictures and self.picture not in SIZES:
+            raise ValueError(f"pictures of {self.picture} pixels - choose one of: {', '.join(map(str, SIZES))}")
+        for name in ("features", "hidden", "layers", "robots"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} = {getattr(self, name)} - it must be at least 1")
+        if self.latent < 0 or self.latent == 1:
+            raise ValueError(f"latent = {self.latent} - give 0 for none, or at least 2 behaviours")
+        if self.actions < 2:
+            raise ValueError(f"actions = {self.actions} - a policy chooses among at least 2")
+        if self.privileged < 0:
+            raise ValueError(f"privileged = {self.privileged} - give 0 for an ordinary critic, or how many numbers it sees")
+
+    @property
+    def pictures(self) -> tuple[str, ...]:
+        """The observations that are pictures."""
+        return tuple(name for name in self.observations if name in PICTURES)
+
+    @property
+    def vectors(self) -> tuple[str, ...]:
+        """The observations that are vectors."""
+        return tuple(name for name in self.observations if name in VECTORS)
+
+    @property
+    def informed(self) -> bool:
+        """Whether the critic sees more than the robot does."""
+        return self.privileged > 0
+
+    @property
+    def memory_size(self) -> int:
+        """Numbers one robot's memory holds: every layer's h, and c for an LSTM."""
+        return self.layers * self.hidden * (2 if self.memory == "lstm" else 1)
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """Shape of one robot's observation."""
+        return (self.picture, self.picture, PICTURES[name]) if name in PICTURES else (VECTORS[name](self.robots),)
+
+    def observation_spec(self) -> dict[str, dict[str, list]]:
+        """Shape and allowed number types of every observation, ready for JSON."""
+        return {name: {"shape": list(self.shape(name)), "types": list(TYPES[name])} for name in self.observations}
+
+    def to_json(self) -> dict[str, Any]:
+        """The fields as JSON values."""
+        return {**dataclasses.asdict(self), "observations": list(self.observations)}
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> PolicyConfig:
+        """The inverse of `to_json`; unknown, missing or ill-typed fields are errors."""
+        fields = {field.name: field.default for field in dataclasses.fields(cls)}
+        unknown, absent = sorted(values.keys() - fields), sorted(fields.keys() - values)
+        if unknown or absent:
+            what = f"unknown field '{unknown[0]}'" if unknown else f"no field '{absent[0]}'"
+            raise ValueError(f"policy config has {what} - its fields are: {', '.join(fields)}")
+        for name, default in fields.items():
+            kind = list if name == "observations" else type(default)
+            if type(values[name]) is not kind:
+                raise ValueError(f"policy config has {name} = {values[name]!r} - it must be of type {kind.__name__}")
+        return cls(**values)
+
+    @classmethod
+    def paper(cls, *, rgb: bool = False, **changes: Any) -> PolicyConfig:
+        """The paper's policy (appendix C.3): ResNet18 on 256 x 256 pictures, raw state, two-layer LSTM of 512."""
+        base = cls(("rgb" if rgb else "depth", "state"), "paper", picture=256, features=512, hidden=512, layers=2)
+        return dataclasses.replace(base, **changes)
+
+    @classmethod
+    def paper_predicates(cls, **changes: Any) -> PolicyConfig:
+        """The paper's PBT-State and BDP-State: the ground-truth bits go straight into the same LSTM (spec section 8)."""
+        return dataclasses.replace(cls.paper(observations=("predicates",)), **changes)
+
+    @classmethod
+    def laptop(cls, *, rgb: bool = False, **changes: Any) -> PolicyConfig:
+        """A small picture policy that trains on one core: patches of 64 x 64 pixels, LSTM of 128."""
+        base = cls(("rgb" if rgb else "depth", "state"), "patches", features=128, hidden=128)
+        return dataclasses.replace(base, **changes)
+
+    @classmethod
+    def blind(cls, **changes: Any) -> PolicyConfig:
+        """The no-depth control: the laptop policy without its picture."""
+        return dataclasses.replace(cls(("state",), "vector", features=128, hidden=128), **changes)
+
+    @classmethod
+    def state(cls, **changes: Any) -> PolicyConfig:
+        """For development: distances, headings and the ground-truth bits, no pictures (spec section 14, 36)."""
+        return dataclasses.replace(cls(("state", "predicates"), "vector", features=128, hidden=128), **changes)
+
+    @classmethod
+    def predicates(cls, **changes: Any) -> PolicyConfig:
+        """The ground-truth bits alone (PBT-State, BDP-State) in a laptop-sized network."""
+        return dataclasses.replace(cls(("predicates",), "vector", features=128, hidden=128), **changes)
