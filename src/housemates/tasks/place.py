@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-from housemates.homes.home import Home, body_poses
+from housemates.homes.home import Home, Receptacle, body_poses
 from housemates.homes.solids import corners
 from housemates.kernels.distance import nearest_free
 
@@ -226,8 +226,8 @@ def along_z(yaw, dx, dz):
 
 def convex_outline(points: np.ndarray) -> np.ndarray:
     """Corners [M, 2] of the convex hull of points [N, 2], in order (Andrew's monotone chain)."""
-    ordered = sorted(map(tuple, np.unique(np.round(points, 9), axis=0).tolist()))
-    if len(ordered) < 3:
+    ordered = sorted({(x, z) for x, z in np.round(points, 9).tolist()})
+    if len(ordered) <= 3:
         return np.array(ordered)
     halves = []
     for sequence in (ordered, ordered[::-1]):
@@ -262,19 +262,23 @@ class _Solids:
 
 def _solids(home: Home, joints: np.ndarray) -> _Solids:
     poses = body_poses(home.joints, joints)
-    points = [corners(home.parts, i) for i in range(len(home.parts))]
-    body, settled = list(home.parts.body), [SETTLED] * len(points)
+    points: list[np.ndarray] = []
+    for i, b in enumerate(home.parts.body):
+        points.append(corners(home.parts, i) @ poses[b, :3, :3].T + poses[b, :3, 3])
+    low, high = ([f(p, axis=0) for p in points] for f in (np.min, np.max))
+    body, settled = home.parts.body.astype(int), np.full(len(points), SETTLED)
     if home.meshes is not None:
-        points += list(home.meshes.vertices[home.meshes.faces].astype(float))
-        body += list(home.meshes.body)
-        settled += [MESH_SETTLED] * len(home.meshes.faces)
-    moved = [p if b == 0 else p @ poses[b, :3, :3].T + poses[b, :3, 3] for p, b in zip(points, body, strict=True)]
-    low = np.array([p.min(axis=0) for p in moved]).reshape(-1, 3)
-    high = np.array([p.max(axis=0) for p in moved]).reshape(-1, 3)
-    return _Solids(moved, low, high, np.array(body, int), np.array(settled))
+        pose = poses[home.meshes.body]
+        triangles = home.meshes.vertices[home.meshes.faces].astype(float) @ pose[:, :3, :3].transpose(0, 2, 1)
+        triangles += pose[:, None, :3, 3]
+        points += list(triangles)
+        low, high = [*low, *triangles.min(axis=1)], [*high, *triangles.max(axis=1)]
+        body = np.concatenate([body, home.meshes.body.astype(int)])
+        settled = np.concatenate([settled, np.full(len(triangles), MESH_SETTLED)])
+    return _Solids(points, np.reshape(low, (-1, 3)), np.reshape(high, (-1, 3)), body, settled)
 
 
-def _inside(solids: _Solids, receptacle) -> Furniture:
+def _inside(solids: _Solids, receptacle: Receptacle) -> Furniture:
     """The solids that reach into a receptacle's volume above its surface, as footprints."""
     c, s = abs(np.cos(receptacle.yaw)), abs(np.sin(receptacle.yaw))
     hx, _, hz = receptacle.half

@@ -202,14 +202,14 @@ def read_episodes(folder: Path, homes: Sequence[Home]) -> Episodes:
     try:
         header = json.loads(header_file.read_text())
         version = header["format"]
-        if version != FORMAT:
-            raise ValueError(f"{folder} has format {version}, this version reads {FORMAT} - delete it and make it again")
         arrays = {name: np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False) for name in header["arrays"]}
         keys = {n: header[n] for n in ("task", "split", "seed")}
         episodes = Episodes(**keys, homes=tuple(header["homes"]), hashes=tuple(header["hashes"]), **arrays)
         expected = {n: (k, (header["count"], *s)) for n, (k, s) in (ARRAYS | OPTIONAL).items() if n in arrays}
-    except (KeyError, TypeError, EOFError, json.JSONDecodeError, FileNotFoundError) as error:
+    except (KeyError, TypeError, ValueError, EOFError, FileNotFoundError) as error:
         raise ValueError(f"{folder} is damaged ({error}) - delete it; it is made again on the next use") from error
+    if version != FORMAT:
+        raise ValueError(f"{folder} has format {version}, this version reads {FORMAT} - delete it and make it again")
     for name, (kind, shape) in expected.items():
         if arrays[name].dtype != np.dtype(kind) or arrays[name].shape != shape:
             raise ValueError(f"{folder / name}.npy is damaged (not {kind} {shape}) - delete {folder}; it is made again")

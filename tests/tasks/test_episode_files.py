@@ -1,0 +1,152 @@
+"""Episodes as files: whole or absent, memory-mapped, refused for other homes."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from housemates.homes.home import Home
+from housemates.tasks import episodes as sets
+from housemates.tasks.generate import generate_episodes
+from housemates.tasks.storage import Episodes, read_episodes, save_episodes
+from rooms import hall as make_hall
+
+
+@pytest.fixture(scope="module")
+def made(hall: Home) -> Episodes:
+    return generate_episodes("set_table", [hall], 6, seed=1, split="eval", clutter=2, spawns=True)
+
+
+@pytest.fixture
+def folder(made: Episodes, tmp_path: Path) -> Path:
+    save_episodes(tmp_path / "set", made)
+    return tmp_path / "set"
+
+
+def test_what_is_read_is_what_was_written(made: Episodes, folder: Path, hall: Home):
+    back = read_episodes(folder, [hall]).arrays()
+    assert all(np.array_equal(back[name], array, equal_nan=True) for name, array in made.arrays().items())
+
+
+def test_the_header_comes_back(made: Episodes, folder: Path, hall: Home):
+    back = read_episodes(folder, [hall])
+    assert (back.task, back.split, back.seed, back.homes) == (made.task, made.split, made.seed, made.homes)
+
+
+def test_arrays_are_memory_mapped(folder: Path, hall: Home):
+    assert all(isinstance(array, np.memmap) for array in read_episodes(folder, [hall]).arrays().values())
+
+
+def test_writing_leaves_only_the_folder(folder: Path):
+    assert [p.name for p in folder.parent.iterdir()] == ["set"]
+
+
+def test_writing_again_replaces(made: Episodes, folder: Path, hall: Home):
+    save_episodes(folder, made.take([4, 2]))
+    assert read_episodes(folder, [hall]).id.tolist() == [4, 2]
+
+
+def test_a_failed_write_leaves_nothing(made: Episodes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def fail(*_args: object, **_kwargs: object) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr(np, "save", fail)
+    with pytest.raises(OSError, match="disk full"):
+        save_episodes(tmp_path / "set", made)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_other_homes_are_refused(folder: Path):
+    with pytest.raises(ValueError, match=r"was made for hall \(\w+\), not for other"):
+        read_episodes(folder, [make_hall("other")])
+
+
+def test_another_number_of_homes_is_refused(folder: Path, hall: Home):
+    with pytest.raises(ValueError, match="made for 1 homes, but 2 were given"):
+        read_episodes(folder, [hall, hall])
+
+
+def test_a_missing_folder_names_the_remedy(tmp_path: Path, hall: Home):
+    with pytest.raises(FileNotFoundError, match="make them with: housemates episodes"):
+        read_episodes(tmp_path / "none", [hall])
+
+
+def test_another_format_is_refused(folder: Path, hall: Home):
+    header = json.loads((folder / "episodes.json").read_text())
+    (folder / "episodes.json").write_text(json.dumps(header | {"format": 99}))
+    with pytest.raises(ValueError, match="has format 99"):
+        read_episodes(folder, [hall])
+
+
+@pytest.mark.parametrize("name", ["start.npy", "episodes.json"])
+def test_a_truncated_file_is_refused(folder: Path, hall: Home, name: str):
+    content = (folder / name).read_bytes()
+    (folder / name).write_bytes(content[: len(content) // 2])
+    with pytest.raises(ValueError, match=r"set is damaged .* delete it"):
+        read_episodes(folder, [hall])
+
+
+def test_an_array_of_another_shape_is_refused(folder: Path, hall: Home):
+    np.save(folder / "yaw.npy", np.zeros((2, 2), np.float32))
+    with pytest.raises(ValueError, match=r"yaw\.npy is damaged"):
+        read_episodes(folder, [hall])
+
+
+def test_an_episode_can_be_read(made: Episodes):
+    shown = made.episode(3)
+    assert (shown.id, shown.home, shown.objects, len(shown.clutter)) == (3, "hall", ("024_bowl", "013_apple"), 2)
+
+
+@pytest.fixture
+def cached(hall: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Sets of the hall in an own cache folder, without navigation; the list counts how often episodes were made."""
+    count: list[int] = []
+
+    def counted(*args, **kwargs):
+        count.append(1)
+        return generate_episodes(*args, **kwargs)
+
+    monkeypatch.setenv("HOUSEMATES_CACHE", str(tmp_path))
+    monkeypatch.setattr(sets, "generate_episodes", counted)
+    monkeypatch.setattr(sets, "approach_cells", lambda home, points: np.zeros((len(points), 4), int))
+    return count
+
+
+def test_a_set_is_made_once_and_then_read(hall: Home, cached: list[int]):
+    for _ in range(2):
+        sets.load_episodes("set_table", "dev", homes=[hall])
+    assert len(cached) == 1
+
+
+def test_a_damaged_set_is_made_again(hall: Home, cached: list[int], tmp_path: Path):
+    sets.load_episodes("set_table", "dev", homes=[hall])
+    next(tmp_path.glob("episodes/*/goal.npy")).write_bytes(b"")
+    assert len(sets.load_episodes("set_table", "dev", homes=[hall])) == 100
+
+
+def test_other_homes_get_a_set_of_their_own(hall: Home, cached: list[int]):
+    for home in (hall, make_hall("other")):
+        sets.load_episodes("set_table", "dev", homes=[home])
+    assert len(cached) == 2
+
+
+@pytest.mark.parametrize(("split", "stored"), [("train", False), ("dev", True), ("eval", True), ("test", True)])
+def test_robot_starts_are_stored_with_all_but_training_sets(
+    hall: Home, cached: list[int], monkeypatch: pytest.MonkeyPatch, split: str, stored: bool
+):
+    monkeypatch.setitem(sets.SIZES, split, 2)
+    assert (sets.load_episodes("tidy_house", split, homes=[hall]).spawn is not None) is stored
+
+
+def test_an_unknown_split_is_answered_with_the_choices(hall: Home):
+    with pytest.raises(ValueError, match="no split 'valid' - choose one of: train, dev, eval, test"):
+        sets.load_episodes("tidy_house", "valid", homes=[hall])
+
+
+def test_a_removed_array_is_refused(folder: Path, hall: Home):
+    shutil.copy(folder / "id.npy", folder / "aside")
+    (folder / "id.npy").unlink()
+    with pytest.raises(ValueError, match=r"damaged .*id\.npy"):
+        read_episodes(folder, [hall])
