@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from housemates.homes.home import Home
+from housemates.homes.navigation import navigation
 from housemates.homes.objects import object_type
 from housemates.homes.solids import box
-from housemates.tasks.generate import generate_episodes
+from housemates.tasks.episodes import approach_cells
+from housemates.tasks.generate import add_approach, generate_episodes
 from housemates.tasks.storage import Episodes
 from housemates.tasks.tasks import TASKS
 from housemates.tasks.validate import validate
@@ -169,6 +171,32 @@ def test_a_drawer_beyond_its_limit_is_found(hall: Home):
         e.doors[0, 1] = 0.7
 
     assert any("drawer_right stands at 0.70, outside its limits" in p for p in broken(hall, "set_table", pull))
+
+
+@pytest.fixture
+def approached(hall: Home) -> Episodes:
+    return add_approach(generate_episodes("tidy_house", [hall], 5, seed=0), [hall], approach_cells)
+
+
+def test_approach_cells_of_the_navigation_are_in_reach(hall: Home, approached: Episodes):
+    assert validate(approached, [hall]) == []
+
+
+def test_a_thing_without_approach_cells_is_found(hall: Home, approached: Episodes):
+    approached.approach[0, 2] = -1
+    assert validate(approached, [hall]) == ["episode 0 in hall: goal0 has no approach cell"]
+
+
+def test_an_approach_cell_elsewhere_is_found(hall: Home, approached: Episodes):
+    cells = np.asarray(hall.floor.origin) + hall.floor.cells[navigation(hall).approach][:, ::-1] * hall.floor.cell
+    away = np.linalg.norm(cells - approached.start[0, 1, [0, 2]], axis=1)
+    approached.approach[0, 1, 0] = np.argmax(away)
+    assert any("obj1 is" in p and "from one of its approach cells" in p for p in validate(approached, [hall]))
+
+
+def test_an_approach_cell_that_does_not_exist_is_found(hall: Home, approached: Episodes):
+    approached.approach[0, 1, 0] = 30_000
+    assert any("obj1 has approach cell 30000, but there are only" in p for p in validate(approached, [hall]))
 
 
 def test_an_object_of_another_task_is_found(hall: Home):

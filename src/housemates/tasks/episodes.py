@@ -32,7 +32,14 @@ __all__ = [
 SIZES = {"train": 10_000, "dev": 100, "eval": 100, "test": 100}
 """Episodes per task and split (paper, appendix A: 10,000 to train, 100 to evaluate)."""
 SEEDS = {"train": 0, "dev": 1, "eval": 2, "test": 3}
-SOURCES = ("tasks/*.py", "homes/objects.py", "homes/navigation.py", "kernels/distance.py", "kernels/sight.py")
+SOURCES = (
+    "tasks/*.py",
+    "homes/objects.py",
+    "homes/navigation.py",
+    "kernels/distance.py",
+    "kernels/paths.py",
+    "kernels/sight.py",
+)
 """Code that decides what is in an episode; when it changes, cached sets are made again."""
 
 

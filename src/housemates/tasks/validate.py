@@ -11,8 +11,10 @@ from itertools import combinations, product
 import numpy as np
 
 from housemates.homes.home import OPEN_RECEPTACLES, OPENABLE, Home, Receptacle, body_poses
+from housemates.homes.navigation import navigation
 from housemates.homes.objects import HAB_OBJECTS, NAMES, OBJECTS
 from housemates.homes.solids import corners
+from housemates.tasks.goals import REACH
 from housemates.tasks.storage import CLUTTER, Episodes
 from housemates.tasks.task import Task, initial_joints
 from housemates.tasks.tasks import get_task
@@ -102,6 +104,8 @@ def _problems(task: Task, episodes: Episodes, row: int, home: Home, around: Surr
             yield f"{a.name} and {b.name} overlap"
     if episodes.spawn is not None:
         yield from _spawns(home, episodes.spawn[row])
+    if episodes.approach is not None:
+        yield from _approaches(home, around, starts + goals, episodes.approach[row])
 
 
 def _pairs(task: Task, starts: list[Box], goals: list[Box], clutter: list[Box]) -> Iterator[tuple[Box, Box]]:
@@ -186,6 +190,22 @@ def _spawns(home: Home, spawn: np.ndarray) -> Iterator[str]:
             yield f"robots {a} and {b} start {distance:.2f} m apart, at least {SPAWN_APART} wanted"
 
 
+def _approaches(home: Home, around: Surroundings, boxes: list[Box], approach: np.ndarray) -> Iterator[str]:
+    """From each stored approach cell a robot's skills reach the object or goal, and there is at least one."""
+    cells = navigation(home).approach
+    for box, indices in zip(boxes, approach, strict=True):
+        given = indices[indices >= 0]
+        if len(given) == 0 or indices[0] < 0:
+            yield f"{box.name} has no approach cell"
+        elif given.max() >= len(cells):
+            yield f"{box.name} has approach cell {given.max()}, but there are only {len(cells)}"
+        else:
+            flat = np.linalg.norm(around.cells[cells[given]] - box.position[[0, 2]], axis=1)
+            distance = np.hypot(flat, box.position[1]).max()
+            if distance > REACH:
+                yield f"{box.name} is {distance:.2f} m from one of its approach cells, at most {REACH} wanted"
+
+
 class Part:
     """What a part of the furniture covers: footprint and heights, metres."""
 
@@ -201,7 +221,7 @@ class Surroundings:
         self.body = [int(b) for b in home.parts.body]
         self.points = [corners(home.parts, i) @ poses[b, :3, :3].T + poses[b, :3, 3] for i, b in enumerate(self.body)]
         self.near: dict[int, list[Part]] = {}
-        self.cells = np.array([home.floor.point(row, col) for row, col in home.floor.cells])
+        self.cells = np.asarray(home.floor.origin) + home.floor.cells[:, ::-1] * home.floor.cell
 
     def reach(self, point: np.ndarray) -> float:
         """3D distance of a point from the base of a robot on the main island's cell nearest to it, metres."""
