@@ -134,6 +134,12 @@ def join(parts: list[Tensor]) -> Tensor:
 
 def orthogonal(layer: nn.Linear | nn.Conv2d, gain: float) -> None:
     """Orthogonal weights, biases 0."""
-    nn.init.orthogonal_(layer.weight, gain)
+    orthogonal_weight(layer.weight, gain)
     if layer.bias is not None:
         nn.init.zeros_(layer.bias)
+
+
+def orthogonal_weight(weight: Tensor, gain: float) -> None:
+    """Orthogonal weights; a network without memory of its own (device `meta`) waits for a checkpoint's."""
+    if not weight.is_meta:
+        nn.init.orthogonal_(weight, gain)

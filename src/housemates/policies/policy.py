@@ -80,8 +80,7 @@ class Policy(nn.Module):
         informed critic. Sampling draws n numbers from `generator` (torch's own without one), greedy draws none.
         """
         self._check(obs, (len(memory),), memory, latent)
-        core, after = self.memory(self.encoder(obs, latent)[None], memory)
-        core = core[0]
+        core, after = self.memory.step(self.encoder(obs, latent), memory)
         logits = self.actor(core)
         log_probs = logits.log_softmax(-1)
         action = logits.argmax(-1) if greedy else _sample(log_probs, generator)

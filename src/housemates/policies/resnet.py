@@ -65,7 +65,7 @@ class ResNet18(nn.Module):
             nn.Conv2d(inputs, compressed, 3, 1, 1, bias=False), nn.GroupNorm(1, compressed), nn.ReLU(inplace=True)
         )
         for layer in self.modules():
-            if isinstance(layer, nn.Conv2d):
+            if isinstance(layer, nn.Conv2d) and not layer.weight.is_meta:
                 # Habitat passes the ReLU gain as kaiming_normal_'s slope `a`; kept, since the paper's runs had it.
                 nn.init.kaiming_normal_(layer.weight, nn.init.calculate_gain("relu"))
         self.linear = nn.Linear(COMPRESSED, features)
