@@ -110,7 +110,7 @@ def cached(hall: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[
 
     monkeypatch.setenv("HOUSEMATES_CACHE", str(tmp_path))
     monkeypatch.setattr(sets, "generate_episodes", counted)
-    monkeypatch.setattr(sets, "approach_cells", lambda home, points: np.zeros((len(points), 4), int))
+    monkeypatch.setattr(sets, "with_approach", lambda episodes, homes: episodes)
     return count
 
 

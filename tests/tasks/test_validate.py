@@ -9,8 +9,8 @@ from housemates.homes.home import Home
 from housemates.homes.navigation import navigation
 from housemates.homes.objects import object_type
 from housemates.homes.solids import box
-from housemates.tasks.episodes import approach_cells
-from housemates.tasks.generate import add_approach, generate_episodes
+from housemates.tasks.episodes import with_approach
+from housemates.tasks.generate import generate_episodes
 from housemates.tasks.storage import Episodes
 from housemates.tasks.tasks import TASKS
 from housemates.tasks.validate import validate
@@ -175,7 +175,7 @@ def test_a_drawer_beyond_its_limit_is_found(hall: Home):
 
 @pytest.fixture
 def approached(hall: Home) -> Episodes:
-    return add_approach(generate_episodes("tidy_house", [hall], 5, seed=0), [hall], approach_cells)
+    return with_approach(generate_episodes("tidy_house", [hall], 5, seed=0), [hall])
 
 
 def test_approach_cells_of_the_navigation_are_in_reach(hall: Home, approached: Episodes):

@@ -22,11 +22,11 @@ __all__ = [
     "SIZES",
     "Episode",
     "Episodes",
-    "add_approach",
     "generate_episodes",
     "load_episodes",
     "read_episodes",
     "save_episodes",
+    "with_approach",
 ]
 
 SIZES = {"train": 10_000, "dev": 100, "eval": 100, "test": 100}
@@ -66,8 +66,17 @@ def load_episodes(
     made = generate_episodes(
         task, homes, SIZES[split], SEEDS[split], split=split, clutter=clutter, spawns=split != "train", progress=progress
     )
-    save_episodes(folder, add_approach(made, homes, approach_cells))
+    save_episodes(folder, with_approach(made, homes))
     return read_episodes(folder, homes)
+
+
+def with_approach(episodes: Episodes, homes: Sequence[Home]) -> Episodes:
+    """The episodes with the approach cells of their homes' navigation, which is computed where it is missing."""
+    from housemates.homes.navigation import prepare
+
+    used = np.unique(episodes.home)
+    prepare([homes[i] for i in used])
+    return add_approach(episodes, homes, approach_cells)
 
 
 def approach_cells(home: Home, points: np.ndarray) -> np.ndarray:
