@@ -1,9 +1,11 @@
 """The package as a whole: what importing costs, what a wheel holds, what the licence notice promises."""
 
+import re
 import shutil
 import subprocess
 import sys
 import sysconfig
+import tomllib
 import venv
 import zipfile
 from pathlib import Path
@@ -81,3 +83,17 @@ def test_the_installed_wheel_runs_outside_the_repository(wheel, tmp_path):
     where = run(python, "-c", "import housemates; print(housemates.__file__)", cwd=tmp_path).strip()
     assert Path(where).is_relative_to(home)
     assert "housemates" in run(home / "bin" / "housemates", "info", cwd=tmp_path)
+
+
+def test_every_direct_dependency_is_pinned():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    # `cluster` is not part of `all`: the Makefile does not install it.
+    wanted = project["dependencies"] + [r for extra, rows in extras.items() if extra not in ("all", "cluster") for r in rows]
+    pinned = {line.split("==")[0] for line in (ROOT / "constraints.txt").read_text().splitlines() if "==" in line}
+    assert {plain(r) for r in wanted} - {plain(p) for p in pinned} == set()
+
+
+def plain(requirement: str) -> str:
+    """A requirement's name as package indexes compare it."""
+    return re.split(r"[\[<>=!~ ]", requirement)[0].lower().replace("_", "-")

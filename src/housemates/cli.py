@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import platform
 import sys
+import warnings
 from collections.abc import Sequence
 from importlib import metadata
 
@@ -77,12 +78,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments is None:
         arguments = sys.argv[1:]
     try:
-        build().cli(
-            prog="housemates",
-            description="Train and test robots that must work with partners they have never met, in furnished homes.",
-            args=list(arguments) or ["--help"],
-            config=(OmitArgPrefixes,),
-        )
+        with warnings.catch_warnings():
+            warnings.showwarning = note  # ty: ignore[invalid-assignment]
+            build().cli(
+                prog="housemates",
+                description="Train and test robots that must work with partners they have never met, in furnished homes.",
+                args=list(arguments) or ["--help"],
+                config=(OmitArgPrefixes,),
+            )
     except (ValueError, OSError, KeyError) as error:
         if os.environ.get("HOUSEMATES_DEBUG") == "1":
             raise
@@ -94,7 +97,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def one_line(error: BaseException) -> str:
+def note(message: Warning | str, *_where: object, **_more: object) -> None:
+    """Tell a warning (something a reader could not find) on one line, without the place in the code."""
+    print(f"note: {one_line(message)}", file=sys.stderr)
+
+
+def one_line(error: Warning | BaseException | str) -> str:
     """What an error says, on one line; a KeyError without its quotes."""
     text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
     return " ".join(text.split()) or type(error).__name__

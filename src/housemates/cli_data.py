@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from housemates.cli_homes import SplitName, TaskName, load_homes, print_statistics
+from housemates.cli_homes import SplitName, TaskName, load_homes, load_set, print_statistics
 from housemates.cli_progress import progress
 
 
@@ -42,7 +42,7 @@ def episodes(task: TaskName | None = None, split: SplitName | None = None) -> No
 
 def print_episodes(tasks: list[str] | None, splits: list[str] | None) -> None:
     """Load (or make) and check episode sets, print a line for each; an error if one breaks a rule."""
-    from housemates.tasks.episodes import SIZES, load_episodes
+    from housemates.tasks.episodes import SIZES
     from housemates.tasks.tasks import TASKS
     from housemates.tasks.validate import validate
 
@@ -52,8 +52,7 @@ def print_episodes(tasks: list[str] | None, splits: list[str] | None) -> None:
         homes = load_homes(split)
         for task in tasks or TASKS:
             started = time.perf_counter()
-            with progress(f"episodes of {task}, {split}") as report:
-                found = load_episodes(task, split, homes=homes, progress=report)
+            found = load_set(task, split, homes)
             loaded = time.perf_counter()
             with progress(f"checking {task}, {split}"):
                 problems = validate(found, homes)

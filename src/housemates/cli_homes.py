@@ -12,6 +12,7 @@ from housemates.cli_progress import progress
 if TYPE_CHECKING:
     from housemates.homes.home import Home
     from housemates.reports.scene import Scene
+    from housemates.tasks.episodes import Episodes
 
 TaskName = Literal["set_table", "tidy_house", "prepare_groceries"]
 SplitName = Literal["train", "dev", "eval", "test"]
@@ -91,15 +92,13 @@ def find_home(name: str, folder: Path | None = None) -> Home:
 def find_scene(home: Home, task: str, number: int) -> Scene:
     """The number-th episode of a task that plays in this home, ready for drawing."""
     from housemates.reports.scene import scene_of
-    from housemates.tasks.episodes import SIZES, generate_episodes, load_episodes
+    from housemates.tasks.episodes import SIZES, generate_episodes
 
     if number < 0:
         raise ValueError(f"episode {number} does not exist: episodes are counted from 0")
     split = home.name.partition("/")[0]
     if split in SIZES:
-        homes = load_homes(split)
-        with progress(f"episodes of {task}, {split}") as report:
-            found = load_episodes(task, split, homes=homes, progress=report)
+        found = load_set(task, split, load_homes(split))
         rows = [row for row in range(len(found)) if found.homes[found.home[row]] == home.name]
     else:
         found = generate_episodes(task, [home], number + 1, seed=0, spawns=True)
@@ -119,6 +118,17 @@ def load_homes(split: str | None) -> list[Home]:
         with progress(f"homes of {name}") as report:
             found += load_split(name, progress=report)
     return found
+
+
+def load_set(task: str, split: str, homes: list[Home]) -> Episodes:
+    """The episodes of a task in a split; with progress where ways or episodes must be worked out first."""
+    from housemates.homes import navigation
+    from housemates.tasks.episodes import load_episodes
+
+    with progress(f"ways through the homes of {split}") as report:
+        navigation.prepare(homes, progress=report)
+    with progress(f"episodes of {task}, {split}") as report:
+        return load_episodes(task, split, homes=homes, progress=report)
 
 
 def print_statistics(homes: list[Home]) -> None:

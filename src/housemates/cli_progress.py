@@ -2,21 +2,38 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+
+QUARTERS = 4
+"""How many lines a piece of work leaves in a log file."""
 
 
 @contextmanager
 def progress(what: str) -> Generator[Callable[[int, int], None]]:
-    """Show a line with bar and remaining time; yields `report(done, total)`. Where nobody watches (a file), it stays silent."""
+    """Yields `report(done, total)`: a bar with the remaining time on a terminal, a line for each quarter elsewhere."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield _lines(what)
+        return
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("left"))
-    with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True) as bar:
+    with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as bar:
         task = bar.add_task(what, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
 
-        def report(done: int, total: int) -> None:
-            bar.update(task, completed=done, total=total)
 
-        yield report
+def _lines(what: str) -> Callable[[int, int], None]:
+    told = 0
+
+    def report(done: int, total: int) -> None:
+        nonlocal told
+        quarter = QUARTERS * done // max(total, 1)
+        if quarter > told:
+            told = quarter
+            print(f"{what}: {done} of {total}", file=sys.stderr, flush=True)
+
+    return report

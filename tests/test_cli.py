@@ -1,0 +1,160 @@
+"""The command line: what each command prints, and how errors are told."""
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from housemates.cli import EXTRAS, main, one_line
+from housemates.cli_homes import SplitName, TaskName
+
+ROOT = Path(__file__).resolve().parents[1]
+COMMANDS = ("info", "prepare", "homes", "episodes", "data", "speed")
+
+
+@pytest.fixture
+def nowhere(tmp_path, monkeypatch) -> Path:
+    """An empty working folder in which no dataset is found."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOUSEMATES_DATA", str(tmp_path / "data"))
+    return tmp_path
+
+
+def told(capsys, *arguments: str) -> str:
+    """The one line that a failing command prints."""
+    assert main(arguments) == 2
+    lines = capsys.readouterr().err.strip().splitlines()
+    assert len(lines) == 1
+    return lines[0]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_names_the_command(command, capsys):
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    assert f"• {command} " in capsys.readouterr().out
+
+
+def test_no_arguments_means_help(capsys):
+    with pytest.raises(SystemExit):
+        main([])
+    assert "usage: housemates" in capsys.readouterr().out
+
+
+def test_a_misspelt_command_is_answered_with_the_right_ones(capsys):
+    with pytest.raises(SystemExit) as end:
+        main(["homes", "shwo"])
+    assert end.value.code == 2
+    assert "show, stats, sheet" in capsys.readouterr().err
+
+
+def test_info_names_the_version_of_torch_without_importing_it():
+    code = "import sys; from housemates.cli import main; main(['info']); sys.exit('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0
+    assert any(line.startswith("torch ") and "missing" not in line for line in done.stdout.splitlines())
+
+
+def test_info_says_how_to_get_replicacad(nowhere, capsys):
+    assert main(["info"]) == 0
+    assert "run: housemates data replicacad" in capsys.readouterr().out
+
+
+def test_info_knows_every_extra():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert set(EXTRAS) == set(extras) - {"all", "dev"}
+
+
+def test_the_module_runs_as_the_command():
+    done = subprocess.run([sys.executable, "-m", "housemates", "info"], capture_output=True, text=True)
+    assert done.stdout.startswith("housemates ")
+
+
+def test_the_tasks_of_the_command_line_are_all_tasks():
+    from housemates.tasks.tasks import TASKS
+
+    assert set(get_args(TaskName)) == set(TASKS)
+
+
+def test_the_splits_of_the_command_line_are_all_splits():
+    from housemates.homes.generate import SPLITS
+
+    assert set(get_args(SplitName)) == set(SPLITS)
+
+
+def test_an_unknown_split_is_one_line(capsys):
+    assert told(capsys, "homes", "show", "attic/00").startswith("housemates: ")
+
+
+def test_an_unknown_home_of_a_split_names_the_ones_there_are(capsys):
+    assert "eval/00 to eval/19" in told(capsys, "homes", "show", "eval/99")
+
+
+def test_a_split_instead_of_a_home_names_an_example(capsys):
+    assert "such as eval/00" in told(capsys, "homes", "show", "eval")
+
+
+def test_a_scene_without_replicacad_names_the_command_that_fetches_it(nowhere, capsys):
+    assert "run: housemates data replicacad" in told(capsys, "homes", "show", "v3_sc0_staging_00")
+
+
+def test_debug_shows_where_an_error_comes_from(monkeypatch):
+    monkeypatch.setenv("HOUSEMATES_DEBUG", "1")
+    with pytest.raises(ValueError, match="split"):
+        main(["homes", "show", "eval"])
+
+
+def test_a_key_error_is_told_without_quotes():
+    assert one_line(KeyError("no such\n  chair")) == "no such chair"
+
+
+def test_an_error_without_words_is_told_by_its_name():
+    assert one_line(ValueError()) == "ValueError"
+
+
+def test_show_draws_a_home_with_an_episode(tmp_path, capsys):
+    out = tmp_path / "plan.png"
+    assert main(["homes", "show", "eval/03", "--task", "set_table", "--episode", "1", "--out", str(out)]) == 0
+    assert capsys.readouterr().out.startswith("eval/03: ")
+    assert out.stat().st_size > 20_000
+
+
+def test_an_episode_a_home_does_not_have_is_refused(capsys):
+    assert "choose --episode from 0 to 4" in told(capsys, "homes", "show", "eval/03", "--task", "set_table", "--episode", "5")
+
+
+def test_show_draws_a_real_scene_with_an_episode_made_for_it(replica_cad, tmp_path):
+    out = tmp_path / "plan.png"
+    arguments = ["v3_sc2_staging_04", "--task", "prepare_groceries", "--folder", str(replica_cad), "--out", str(out)]
+    assert main(["homes", "show", *arguments]) == 0
+    assert out.stat().st_size > 20_000
+
+
+def test_stats_stand_beside_those_of_replicacad(capsys):
+    assert main(["homes", "stats", "--split", "eval"]) == 0
+    printed = capsys.readouterr().out
+    assert "ReplicaCAD" in printed
+    assert "27.90" in printed
+
+
+def test_a_sheet_of_more_homes_than_there_are_is_refused(capsys):
+    assert "from 1 to 20" in told(capsys, "homes", "sheet", "--split", "eval", "--count", "21")
+
+
+def test_episodes_are_checked_rule_by_rule(capsys):
+    assert main(["episodes", "--task", "tidy_house", "--split", "eval"]) == 0
+    assert "all hold" in capsys.readouterr().out
+
+
+def test_a_broken_episode_is_an_error(capsys, monkeypatch):
+    from housemates.tasks import validate
+
+    monkeypatch.setattr(validate, "validate", lambda episodes, homes: ["episode 7 in eval/07: obj0 floats"])
+    assert "episode 7 in eval/07: obj0 floats" in told(capsys, "episodes", "--task", "tidy_house", "--split", "eval")
+
+
+def test_speed_of_no_time_is_refused(capsys):
+    assert "--seconds must be positive" in told(capsys, "speed", "--seconds", "0")
