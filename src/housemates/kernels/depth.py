@@ -7,7 +7,6 @@ an object. A picture shows one home's template and the placed templates (instanc
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from housemates.kernels.raster_convex import SETUP_ROWS, draw_slots
 from housemates.kernels.raster_mesh import GROUP, draw_triangles
@@ -15,6 +14,8 @@ from housemates.kernels.raster_surfaces import draw_slot_surfaces, draw_triangle
 from housemates.kernels.vector import (
     bits,
     fma,
+    inner,
+    kernel,
     load,
     lowest,
     select,
@@ -32,7 +33,8 @@ METRES, MILLIMETRES, INVERSE, COLOUR, LABEL = range(5)
 INVERSE_FULL = 0.5
 """Inverse depth is 255 at this distance (metres) and nearer, 255 * INVERSE_FULL / z beyond; 0 is nothing."""
 
-kernel = njit(cache=True, nogil=True, error_model="numpy")
+STILL = np.eye(4, dtype=np.float32)[None, None, :3]
+"""Pose of what stands where it was packed."""
 
 
 class Shapes(NamedTuple):
@@ -81,6 +83,7 @@ class Scratch(NamedTuple):
     edges: np.ndarray
     planes: np.ndarray
     spans: np.ndarray
+    to_picture: np.ndarray
     matrix: np.ndarray
     turn: np.ndarray
     eye: np.ndarray
@@ -105,6 +108,7 @@ def new_scratch(size: int, surfaces: int = 0) -> Scratch:
         edges=np.zeros(4 * 64, f),
         planes=np.zeros(3 * 24, f),
         spans=np.zeros(16, i),
+        to_picture=np.zeros((3, 4)),
         matrix=np.zeros(12, f),
         turn=np.zeros(9, f),
         eye=np.zeros(3, f),
@@ -114,7 +118,7 @@ def new_scratch(size: int, surfaces: int = 0) -> Scratch:
     )
 
 
-@kernel
+@inner
 def in_view(spheres, block, m, norm, width, near):
     """Bits of the eight spheres of a block that reach into the picture. norm: length of the rows of m that give x and y."""
     at = 32 * block
@@ -127,7 +131,7 @@ def in_view(spheres, block, m, norm, width, near):
     return bits((splat(0.0) <= inside) & (splat(near) < w + radius))
 
 
-@kernel
+@inner
 def _put(shapes, solid, m, label, scratch, slot):
     """Carry one solid into picture space, into lane `slot` of the slots."""
     at = 12 * solid
@@ -142,7 +146,7 @@ def _put(shapes, solid, m, label, scratch, slot):
     scratch.slot_label[slot] = shapes.label[solid] if label < 0 else label
 
 
-@kernel
+@inner
 def _draw_slots(scratch, filled, width, near, lens, count):
     """Draw the filled slots; the new surface count (0: depth only)."""
     s = scratch
@@ -154,10 +158,11 @@ def _draw_slots(scratch, filled, width, near, lens, count):
     return draw_slot_surfaces(s.slots, filled, shape, width, near, s.z, s.ids, table, lens, s.axes, count, s.paints, s.labels)
 
 
-@kernel
+@inner
 def _draw_template(shapes, k, label, scratch, width, near, norm, lens, filled, count):
     """Draw template k under scratch.matrix; the slots filled and the surface count afterwards."""
-    first, last, first_cluster, last_cluster = shapes.templates[k]
+    first, last = shapes.templates[k, 0], shapes.templates[k, 1]
+    first_cluster, last_cluster = shapes.templates[k, 2], shapes.templates[k, 3]
     m = scratch.matrix
     for block in range(first, last):
         seen = in_view(shapes.spheres, block, m, norm, width, near)
@@ -178,7 +183,7 @@ def _draw_template(shapes, k, label, scratch, width, near, norm, lens, filled, c
     return filled, count
 
 
-@kernel
+@inner
 def _draw_group(shapes, group, scratch, width, near, lens, count):
     s = scratch
     if count == 0:
@@ -206,16 +211,16 @@ def _draw_group(shapes, group, scratch, width, near, lens, count):
     )  # fmt: skip
 
 
-@kernel
-def _view(camera, focal, middle, rows):
-    """The matrix [3, 4] from the world to picture space, for a camera [3, 4] that looks along its -z with y up."""
+@inner
+def _view(camera, job, focal, middle, rows):
+    """The matrix [3, 4] from the world to picture space for camera [J, 3, 4] number `job`; it looks along its -z with y up."""
     for i in range(3):
-        right, up, forward = camera[i, 0], camera[i, 1], -camera[i, 2]
+        right, up, forward = camera[job, i, 0], camera[job, i, 1], -camera[job, i, 2]
         rows[0, i] = focal * right + middle * forward
         rows[1, i] = -focal * up + middle * forward
         rows[2, i] = forward
     for j in range(3):
-        rows[j, 3] = -(rows[j, 0] * camera[0, 3] + rows[j, 1] * camera[1, 3] + rows[j, 2] * camera[2, 3])
+        rows[j, 3] = -(rows[j, 0] * camera[job, 0, 3] + rows[j, 1] * camera[job, 1, 3] + rows[j, 2] * camera[job, 2, 3])
 
 
 @kernel
@@ -231,35 +236,37 @@ def _set_turn(m, turn):
         turn[j] /= volume
 
 
-@kernel
-def _place(view, pose, camera, scratch):
-    """Matrices and eye for a template that stands at `pose` [3, 4]."""
+@inner
+def _place(view, pose, e, i, camera, job, has_triangles, scratch):
+    """Matrices and eye for a template that stands at pose[e, i]."""
     for j in range(3):
-        for i in range(4):
-            value = view[j, 0] * pose[0, i] + view[j, 1] * pose[1, i] + view[j, 2] * pose[2, i]
-            scratch.matrix[4 * j + i] = value + view[j, 3] if i == 3 else value
-        x, y, z = camera[0, 3] - pose[0, 3], camera[1, 3] - pose[1, 3], camera[2, 3] - pose[2, 3]
-        scratch.eye[j] = pose[0, j] * x + pose[1, j] * y + pose[2, j] * z
-    _set_turn(scratch.matrix, scratch.turn)
+        for k in range(4):
+            value = view[j, 0] * pose[e, i, 0, k] + view[j, 1] * pose[e, i, 1, k] + view[j, 2] * pose[e, i, 2, k]
+            scratch.matrix[4 * j + k] = value + view[j, 3] if k == 3 else value
+    if has_triangles:
+        x = camera[job, 0, 3] - pose[e, i, 0, 3]
+        y = camera[job, 1, 3] - pose[e, i, 1, 3]
+        z = camera[job, 2, 3] - pose[e, i, 2, 3]
+        for j in range(3):
+            scratch.eye[j] = pose[e, i, 0, j] * x + pose[e, i, 1, j] * y + pose[e, i, 2, j] * z
+        _set_turn(scratch.matrix, scratch.turn)
 
 
-@kernel
-def _reaches(bound, pose, view, norm, width, near):
-    """Whether a placed bounding sphere reaches into the picture."""
-    radius = bound[3]
-    if radius < 0:
-        return False
-    x = pose[0, 0] * bound[0] + pose[0, 1] * bound[1] + pose[0, 2] * bound[2] + pose[0, 3]
-    y = pose[1, 0] * bound[0] + pose[1, 1] * bound[1] + pose[1, 2] * bound[2] + pose[1, 3]
-    z = pose[2, 0] * bound[0] + pose[2, 1] * bound[1] + pose[2, 2] * bound[2] + pose[2, 3]
-    u = view[0, 0] * x + view[0, 1] * y + view[0, 2] * z + view[0, 3]
-    v = view[1, 0] * x + view[1, 1] * y + view[1, 2] * z + view[1, 3]
-    w = view[2, 0] * x + view[2, 1] * y + view[2, 2] * z + view[2, 3]
+@inner
+def _reaches(bounds, k, pose, e, i, view, norm, width, near):
+    """Whether the bounding sphere of template k, placed at pose[e, i], reaches into the picture."""
+    x, y, z, radius = bounds[k, 0], bounds[k, 1], bounds[k, 2], bounds[k, 3]
+    wx = pose[e, i, 0, 0] * x + pose[e, i, 0, 1] * y + pose[e, i, 0, 2] * z + pose[e, i, 0, 3]
+    wy = pose[e, i, 1, 0] * x + pose[e, i, 1, 1] * y + pose[e, i, 1, 2] * z + pose[e, i, 1, 3]
+    wz = pose[e, i, 2, 0] * x + pose[e, i, 2, 1] * y + pose[e, i, 2, 2] * z + pose[e, i, 2, 3]
+    w = view[2, 0] * wx + view[2, 1] * wy + view[2, 2] * wz + view[2, 3]
+    u = view[0, 0] * wx + view[0, 1] * wy + view[0, 2] * wz + view[0, 3]
+    v = view[1, 0] * wx + view[1, 1] * wy + view[1, 2] * wz + view[1, 3]
     far_side = (width - 1) * w
-    return w + radius > near and min(min(u, far_side - u), min(v, far_side - v)) + norm * radius >= 0
+    return radius >= 0 and w + radius > near and min(min(u, far_side - u), min(v, far_side - v)) + norm * radius >= 0
 
 
-@kernel
+@inner
 def _write_depth(z, at, form, out, byte):
     """Eight pixels of the z-buffer into the output."""
     inverse, zero = load(z, at), splat(0.0)
@@ -283,7 +290,8 @@ def _finish_depth(z, pixels, form, out, byte):
     for at in range(0, whole, 8):
         _write_depth(z, at, form, out, byte)
         store(z, at, splat(0.0))
-    z[whole:] = 0
+    for at in range(whole, pixels + 8):
+        z[at] = 0
 
 
 @kernel
@@ -301,8 +309,9 @@ def _finish_surfaces(scratch, pixels, form, out, byte):
         else:
             label = scratch.labels[surface]
             out[byte + 2 * at], out[byte + 2 * at + 1] = label & 255, label >> 8 & 255
-    scratch.z[:] = 0
-    scratch.ids[:] = 0
+    for at in range(pixels + 8):
+        scratch.z[at] = 0
+        scratch.ids[at] = 0
 
 
 @kernel
@@ -315,22 +324,22 @@ def draw_pictures(shapes, home, template, pose, label, env, camera, first, last,
     """
     focal, middle = lens
     norm = np.sqrt(focal * focal + middle * middle)
-    view, still = np.empty((3, 4)), np.eye(4)[:3]
+    view = scratch.to_picture
     pixels = width * width
     size = pixels * (4 if form == METRES else 2 if form in (MILLIMETRES, LABEL) else 1 if form == INVERSE else 3)
     for job in range(first, last):
-        e, eye = env[job], camera[job]
-        _view(eye, focal, middle, view)
+        e = env[job]
+        _view(camera, job, focal, middle, view)
         for j in range(9):
-            scratch.axes[j] = eye[j % 3, j // 3] if j < 6 else -eye[j % 3, 2]
+            scratch.axes[j] = camera[job, j % 3, j // 3] if j < 6 else -camera[job, j % 3, 2]
         filled, count = 0, 0 if form <= INVERSE else 1
         if home[e] >= 0:
-            _place(view, still, eye, scratch)
+            _place(view, STILL, 0, 0, camera, job, True, scratch)
             filled, count = _draw_template(shapes, home[e], -1, scratch, width, near, norm, lens, filled, count)
         for i in range(template.shape[1]):
             k = template[e, i]
-            if k >= 0 and _reaches(shapes.bounds[k], pose[e, i], view, norm, width, near):
-                _place(view, pose[e, i], eye, scratch)
+            if k >= 0 and _reaches(shapes.bounds, k, pose, e, i, view, norm, width, near):
+                _place(view, pose, e, i, camera, job, shapes.templates[k, 2] < shapes.templates[k, 3], scratch)
                 filled, count = _draw_template(shapes, k, label[e, i], scratch, width, near, norm, lens, filled, count)
         if filled > 0:
             count = _draw_slots(scratch, filled, width, near, lens, count)

@@ -7,13 +7,14 @@ its front planes is crossed, so the solid's 1/z is the smallest of its front pla
 """
 
 import numpy as np
-from numba import njit
 
 from housemates.kernels.vector import (
     ceil8,
     count_up,
     floor8,
     fma,
+    inner,
+    kernel,
     load,
     load_int,
     select,
@@ -31,10 +32,8 @@ SLACK = 1e-3
 STEEP = 1e-25
 """The smallest column coefficient an edge may have: a horizontal edge becomes a very steep one, never a division by zero."""
 
-kernel = njit(cache=True, nogil=True, error_model="numpy")
 
-
-@kernel
+@inner
 def add_edge(mx, my, mz, inside, width, edges, count):
     """Append the half plane mx col + my row + mz >= 0 (turned round if `inside` is negative) to `edges`; the new count."""
     if inside < 0:
@@ -52,7 +51,7 @@ def add_edge(mx, my, mz, inside, width, edges, count):
     return count + 1
 
 
-@kernel
+@inner
 def span_ends(edges, lane, stride, count, top, width, spans):
     """First and last column inside the outline for the rows top .. top + 7, into spans[0:8] and spans[8:16].
 
@@ -88,8 +87,7 @@ def fill_one(z, width, y0, y1, edges, lane, stride, count, a, b, c, spans):
                 value = value + step
                 at += 8
                 left -= 8
-            old = load(z, at)
-            store(z, at, select(lanes < splat(left), vmax(old, value), old))
+            store(z, at, vmax(load(z, at), select(lanes < splat(left), value, splat(0.0))))
 
 
 @kernel
@@ -115,8 +113,7 @@ def fill_three(z, width, y0, y1, edges, lane, stride, count, p, q, r, spans):
                 at += 8
                 left -= 8
             value = vmin(vmin(fma(pa, xs, p0), fma(qa, xs, q0)), fma(ra, xs, r0))
-            old = load(z, at)
-            store(z, at, select(lanes < splat(left), vmax(old, value), old))
+            store(z, at, vmax(load(z, at), select(lanes < splat(left), value, splat(0.0))))
 
 
 @kernel

@@ -7,7 +7,6 @@ edges are planes through the camera, which stay right when a part of the solid i
 """
 
 import numpy as np
-from numba import njit
 
 from housemates.kernels.raster import STEEP, add_edge, fill_many, fill_one, fill_three
 from housemates.kernels.vector import (
@@ -16,6 +15,8 @@ from housemates.kernels.vector import (
     ceil8,
     floor8,
     fma,
+    inner,
+    kernel,
     load,
     lowest,
     select,
@@ -33,8 +34,6 @@ EDGES, PLANES, DUAL, Q = 0, 24, 33, 42
 """First row of each group in the set-up table [45, 8]: 6 outline edges x 4, 3 planes x 3, dual axes 3 x 3, q."""
 SETUP_ROWS = 45
 
-kernel = njit(cache=True, nogil=True, error_model="numpy")
-
 
 def _circle(shift: float) -> np.ndarray:
     """[SIDES + 1, SIDES + 1, 2] float32: entry [n, k] is the direction at angle 2 pi (k + shift) / n."""
@@ -46,22 +45,22 @@ def _circle(shift: float) -> np.ndarray:
 CORNER, MIDDLE = _circle(0.5), _circle(1.0)
 
 
-@kernel
+@inner
 def _cross(a, b):
     return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
 
 
-@kernel
+@inner
 def _dot(a, b):
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
-@kernel
+@inner
 def _load3(table, row):
     return load(table, 8 * row), load(table, 8 * row + 8), load(table, 8 * row + 16)
 
 
-@kernel
+@inner
 def _store_edges(k, around, first, second, f_first, f_second, q_first, q_second, width, setup):
     """The outline's two edges along axis k, or none if neither neighbouring axis shows a face.
 
@@ -96,7 +95,7 @@ def _store_edges(k, around, first, second, f_first, f_second, q_first, q_second,
         store(setup, at + 24, select(from_right, offset, splat(width)))
 
 
-@kernel
+@inner
 def _store_planes(i, dual, q, setup):
     """1/z of the seen face of axis i as a function of column and row; which face it is (-1, 0, 1)."""
     one, zero, edge = splat(1.0), splat(0.0), splat(1.00001)
@@ -112,9 +111,9 @@ def _store_planes(i, dual, q, setup):
     return seen
 
 
-@kernel
+@inner
 def _rows(c, u0, u1, u2, width, near, rows):
-    """First and last row of eight boxes into rows[0:8], rows[8:16]; bits of those on the picture, bits of those cut by `near`."""
+    """First and last row of eight boxes into rows[0:8], rows[8:16]; bits of those in the picture, of those cut by `near`."""
     big = splat(1e9)
     low_x, high_x, low_y, high_y, low_z, high_z = big, -big, big, -big, big, -big
     for corner in range(4):
@@ -167,7 +166,7 @@ def set_up_boxes(slots, width, near, setup, rows):
     return on, cut, bits(zero < abs8(f0)), bits(zero < abs8(f1)), bits(zero < abs8(f2))
 
 
-@kernel
+@inner
 def _corner(slots, lane, x, y, z):
     """Picture space of a point given in the solid's own coordinates."""
     return (
@@ -177,14 +176,14 @@ def _corner(slots, lane, x, y, z):
     )
 
 
-@kernel
+@inner
 def _join(slots, lane, a, b, width, edges, count):
     """Append the outline edge through the corners a and b."""
     mx, my, mz = _cross(a, (b[0] - a[0], b[1] - a[1], b[2] - a[2]))
     return add_edge(mx, my, mz, mx * slots[lane] + my * slots[8 + lane] + mz * slots[16 + lane], width, edges, count)
 
 
-@kernel
+@inner
 def _add_plane(setup, lane, nx, ny, nz, distance, planes, count):
     """Append the face with normal (nx, ny, nz) and distance in the solid's own coordinates if it is seen; the new count."""
     qx, qy, qz = setup[8 * Q + lane], setup[8 * Q + 8 + lane], setup[8 * Q + 16 + lane]
@@ -229,7 +228,7 @@ def outline_prism(slots, setup, lane, sides, taper, width, edges, planes):
     return n_edges, n_planes
 
 
-@kernel
+@inner
 def copy_planes(setup, lane, shows, planes):
     """The seen planes of a box as a list; how many."""
     count = 0
@@ -241,13 +240,28 @@ def copy_planes(setup, lane, shows, planes):
     return count
 
 
-@kernel
+@inner
 def _plane(setup, lane, i):
     at = 8 * (PLANES + 3 * i) + lane
     return setup[at], setup[at + 8], setup[at + 16]
 
 
-@kernel
+@inner
+def _comes_near(setup, lane, shows, width, nearest):
+    """Whether a box may be seen nearer than the near plane: a floor under the camera or a wall beside it is not.
+
+    It is entered at the smallest 1/z of its planes, so one plane that stays below `nearest` in all corners is enough.
+    """
+    for i in range(3):
+        if shows >> i & 1:
+            a, b, c = _plane(setup, lane, i)
+            end = np.float32(width - 1)
+            if c + max(a * end, np.float32(0)) + max(b * end, np.float32(0)) < nearest:
+                return False
+    return True
+
+
+@inner
 def _draw_box(z, width, y0, y1, setup, lane, shows, spans):
     """A box of which one, two or three faces are seen."""
     if shows == 1 or shows == 2 or shows == 4:
@@ -278,7 +292,7 @@ def draw_slots(slots, count, sides, taper, width, near, z, setup, rows, edges, p
         shows = (face0 >> lane & 1) | (face1 >> lane & 1) << 1 | (face2 >> lane & 1) << 2
         if shows == 0:
             continue
-        if cut >> lane & 1:
+        if cut >> lane & 1 and _comes_near(setup, lane, shows, width, nearest):
             n_planes = copy_planes(setup, lane, shows, planes)
             fill_many(z, width, y0, y1, setup, lane, 8, 6, planes, n_planes, nearest, spans)
         else:

@@ -6,7 +6,6 @@ that whole groups are turned down at once.
 """
 
 import numpy as np
-from numba import njit
 
 from housemates.kernels.raster import SLACK, add_edge, fill_many, fill_one
 from housemates.kernels.vector import (
@@ -15,6 +14,8 @@ from housemates.kernels.vector import (
     count_up,
     floor8,
     fma,
+    inner,
+    kernel,
     load,
     lowest,
     select,
@@ -34,17 +35,15 @@ PLANE, TOP, CORNERS = 9, 12, 13
 FAR_OUT = 4096.0
 """Corners seen further out than this (pixels) lose too many digits; such triangles are drawn by planes through the camera."""
 
-kernel = njit(cache=True, nogil=True, error_model="numpy")
 
-
-@kernel
+@inner
 def _turn(m, row, x, y, z):
     """One coordinate of a point in picture space; m is a flat [3, 4] matrix."""
     at = 4 * row
     return fma(splat(m[at]), x, fma(splat(m[at + 1]), y, fma(splat(m[at + 2]), z, splat(m[at + 3]))))
 
 
-@kernel
+@inner
 def _store_edge(at, xa, ya, xb, yb, setup):
     """Edge function a col + b row + c, not negative inside, of the edge from corner a to corner b.
 
@@ -59,8 +58,8 @@ def _store_edge(at, xa, ya, xb, yb, setup):
 def set_up_triangles(triangles, at, m, turn, eye, width, near, setup, box):
     """Set up the group at `triangles[at]`: bits of what to draw by edge functions, bits of what to draw through the camera.
 
-    m: [12] from the group's frame to picture space; turn: [9] the same for normals (inverse transpose); eye: [3] the camera in the group's frame; box: [32] first column, last
-    column, first row, last row of each.
+    m: [12] from the group's frame to picture space; turn: [9] the same for normals (inverse transpose); eye: [3] the camera
+    in the group's frame; box: [32] first column, last column, first row, last row of each.
     """
     nx, ny, nz = load(triangles, at + 72), load(triangles, at + 80), load(triangles, at + 88)
     # Height of the eye over the triangle's plane: only triangles seen from their outer side are drawn.
@@ -108,7 +107,7 @@ def set_up_triangles(triangles, at, m, turn, eye, width, near, setup, box):
     return drawn, awkward
 
 
-@kernel
+@inner
 def _store_corners(setup, xa, ya, za, xb, yb, zb, xc, yc, zc):
     at = 8 * CORNERS
     store(setup, at, xa)
@@ -122,7 +121,7 @@ def _store_corners(setup, xa, ya, za, xb, yb, zb, xc, yc, zc):
     store(setup, at + 64, zc)
 
 
-@kernel
+@inner
 def _fill_narrow(z, width, x, y0, y1, setup, lane):
     """A triangle at most eight pixels wide: one block of pixels per row, kept where no edge function is negative."""
     xs, row, one, zero = splat(x) + count_up(), splat(y0), splat(1.0), splat(0.0)

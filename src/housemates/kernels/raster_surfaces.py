@@ -5,17 +5,14 @@ the last pass looks them up. Number 0 is nothing.
 """
 
 import numpy as np
-from numba import njit
 
 from housemates.kernels.raster import fill_surfaces
 from housemates.kernels.raster_convex import copy_planes, outline_prism, set_up_boxes
 from housemates.kernels.raster_mesh import PLANE, list_edges, set_up_triangles
-from housemates.kernels.vector import lowest
+from housemates.kernels.vector import kernel, lowest
 
 AMBIENT, FROM_ABOVE, FROM_SIDE, FROM_CAMERA = 0.48, 0.27, 0.10, 0.15
 """Shares of the light: everywhere, on faces that look up, on faces that look along +x, on faces that look at the camera."""
-
-kernel = njit(cache=True, nogil=True, error_model="numpy")
 
 
 @kernel
