@@ -120,9 +120,10 @@ def test_a_set_is_made_once_and_then_read(hall: Home, cached: list[int]):
     assert len(cached) == 1
 
 
-def test_a_damaged_set_is_made_again(hall: Home, cached: list[int], tmp_path: Path):
+@pytest.mark.parametrize("name", ["goal.npy", "episodes.json"])
+def test_a_damaged_set_is_made_again(hall: Home, cached: list[int], tmp_path: Path, name: str):
     sets.load_episodes("set_table", "dev", homes=[hall])
-    next(tmp_path.glob("episodes/*/goal.npy")).write_bytes(b"")
+    next(tmp_path.glob(f"episodes/*/{name}")).unlink()
     assert len(sets.load_episodes("set_table", "dev", homes=[hall])) == 100
 
 

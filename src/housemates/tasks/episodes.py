@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -58,11 +59,9 @@ def load_episodes(
 
         homes = load_split(split)
     folder = cache_folder() / "episodes" / f"{task}-{split}-{_digest(task, split, homes, clutter)}"
-    if folder.is_dir():
-        try:
-            return read_episodes(folder, homes)
-        except ValueError:
-            pass  # damaged: it is made again below and replaces the old folder
+    # A damaged folder is made again and replaced.
+    with suppress(ValueError, FileNotFoundError):
+        return read_episodes(folder, homes)
     made = generate_episodes(
         task, homes, SIZES[split], SEEDS[split], split=split, clutter=clutter, spawns=split != "train", progress=progress
     )
