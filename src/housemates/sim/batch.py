@@ -15,13 +15,11 @@ import numpy as np
 from housemates.homes.home import Home
 from housemates.sim import observe
 from housemates.sim.rules import WINDOW, Rules, numbers
-from housemates.sim.state import MUST_DECIDE, allocate
+from housemates.sim.state import MOST_ROBOTS, MUST_DECIDE, Fields, allocate
 from housemates.sim.tick import advance, begin, reset_all
 from housemates.sim.world import World, pack
 from housemates.tasks.episodes import Episodes
 from housemates.tasks.goals import ACTIONS
-
-MOST_ROBOTS = 4
 
 
 class Step(NamedTuple):
@@ -71,11 +69,12 @@ class Batch:
         self.episodes, self.homes, self.rules = episodes, list(homes), rules or Rules()
         self.size, self.robots, self.threads, self.autoreset = size, robots, threads, autoreset
         self.world = world or pack(episodes, homes)
-        if stored_spawns and not len(self.world.spawn):
+        if stored_spawns and episodes.spawn is None:
             raise ValueError(f"{episodes.task} {episodes.split} episodes store no spawns - use stored_spawns=False")
         self.stored_spawns = stored_spawns
         self.numbers = numbers(self.rules)
-        self.state, self.ended = allocate(size, robots)
+        self.records, self.ended_records = allocate(size, robots)
+        self.state, self.ended = Fields(self.records, robots), Fields(self.ended_records, robots)
         self.state.rng[:] = np.random.SeedSequence([seed, size]).generate_state(size, np.uint64)
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
         self._done = np.zeros(size, np.bool_)
@@ -90,7 +89,7 @@ class Batch:
         which = np.ones(self.size, np.bool_) if which is None else np.asarray(which, np.bool_)
         if episode_ids is not None:
             self.follow(episode_ids)
-        reset_all(self.world, self.state, self.numbers, which, self.stored_spawns)
+        reset_all(self.world, self.records, self.numbers, which, self.stored_spawns)
         return self.decide
 
     def follow(self, episode_ids: np.ndarray) -> None:
@@ -120,7 +119,7 @@ class Batch:
         if actions.min() < -1 or actions.max() >= len(ACTIONS):
             raise ValueError(f"actions must lie in 0..{len(ACTIONS) - 1} (or -1 to wait), got {actions.min()}..{actions.max()}")
         actions = np.ascontiguousarray(actions, np.int8)
-        shared = (self.world, self.state, self.ended, self.numbers, actions)
+        shared = (self.world, self.records, self.ended_records, self.numbers, actions)
         options = (max_ticks, self.stored_spawns, self.autoreset)
         if self._pool is None:
             advance(*shared, 0, self.size, *options)
@@ -139,7 +138,7 @@ class Batch:
         """Let a robot change its mind: drop what it is doing and start `action`."""
         if not 0 <= action < len(ACTIONS):
             raise ValueError(f"actions must lie in 0..{len(ACTIONS) - 1}, got {action}")
-        begin(self.world, self.state, home, robot, action)
+        begin(self.world, self.records[home], robot, action)
 
     def script(self, robot: int, plan: int, homes: np.ndarray | slice = slice(None)) -> None:
         """From the next reset on a robot follows a plan (see `scripted`); it is neither asked nor interrupted."""
@@ -161,11 +160,11 @@ class Batch:
             raise ValueError(f"the buffer for '{name}' must be {wanted} {np.dtype(dtype)}, got {out.shape} {out.dtype}")
         which = np.ones((self.size, self.robots), np.bool_) if which is None else which
         if name == "state":
-            observe.write_state(self.world, self.state, which, out)
+            observe.write_state(self.world, self.records, which, out)
         elif name == "predicates":
-            observe.write_predicates(self.world, self.state, which, out)
+            observe.write_predicates(self.world, self.records, which, out)
         elif name == "gps_compass":
-            observe.write_gps_compass(self.state, which, out)
+            observe.write_gps_compass(self.records, which, out)
         else:
             observe.write_window(self.state.window, self.state.clock, which, out)
         return out
@@ -184,20 +183,20 @@ class Batch:
 
     def save(self) -> dict[str, np.ndarray]:
         """A copy of the complete state; `restore` continues from it bit for bit."""
-        saved = {f"state.{k}": v.copy() for k, v in self.state._asdict().items()}
-        return saved | {f"ended.{k}": v.copy() for k, v in self.ended._asdict().items()}
+        return {"state": self.records.copy(), "ended": self.ended_records.copy()}
 
     def restore(self, saved: dict[str, np.ndarray]) -> None:
         """Go back to a saved state of a batch of the same size."""
-        current = {f"state.{k}": v for k, v in self.state._asdict().items()}
-        current |= {f"ended.{k}": v for k, v in self.ended._asdict().items()}
-        if saved.keys() != current.keys():
-            raise ValueError(f"this is not a saved batch: it lacks or adds {sorted(saved.keys() ^ current.keys())[:3]}")
-        for name, array in current.items():
-            if saved[name].shape != array.shape or saved[name].dtype != array.dtype:
-                raise ValueError(f"the saved batch has {name} {saved[name].shape}, this one {array.shape}: sizes must be equal")
-        for name, array in current.items():
-            array[...] = saved[name]
+        mine = {"state": self.records, "ended": self.ended_records}
+        if saved.keys() != mine.keys():
+            raise ValueError(f"this is not a saved batch: it has {sorted(saved)}, not {sorted(mine)}")
+        for name, records in mine.items():
+            if saved[name].shape != records.shape or saved[name].dtype != records.dtype:
+                raise ValueError(f"the saved batch has {len(saved[name])} homes, this one {len(records)}: they must be equal")
+        if (saved["state"]["robots"] != self.robots).any():
+            raise ValueError(f"the saved batch has {saved['state']['robots'][0]} robots a home, this one {self.robots}")
+        for name, records in mine.items():
+            records[...] = saved[name]
 
     def _step(self) -> Step:
         s = self.state

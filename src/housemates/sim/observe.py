@@ -39,25 +39,30 @@ def write_state(world, state, which, out):
     """`state` of every robot in the mask which [E, R] into out [E, R, 16 + 2 (R - 1)] float32; partners nearest first."""
     homes, robots = which.shape
     for e in range(homes):
+        s = state[e]
         for r in range(robots):
             if not which[e, r]:
                 continue
-            pose, row, episode = state.pose[e, r], out[e, r], state.episode[e]
+            pose, row, episode = s.pose[r], out[e, r], s.episode
             for j in range(7):
-                row[j] = state.arm[e, r, j]
-            row[7] = 1.0 if state.held[e, r] >= 0 else 0.0
+                row[j] = s.arm[r, j]
+            row[7] = 1.0 if s.held[r] >= 0 else 0.0
             for i in range(2):
-                polar(pose, world.start[episode, i, 0], world.start[episode, i, 2], row[8 + 2 * i : 10 + 2 * i])
-                polar(pose, world.goal[episode, i, 0], world.goal[episode, i, 2], row[12 + 2 * i : 14 + 2 * i])
+                polar(
+                    pose, world.episodes[episode].start[i, 0], world.episodes[episode].start[i, 2], row[8 + 2 * i : 10 + 2 * i]
+                )
+                polar(
+                    pose, world.episodes[episode].goal[i, 0], world.episodes[episode].goal[i, 2], row[12 + 2 * i : 14 + 2 * i]
+                )
             taken = 1 << r
             for k in range(robots - 1):
                 best, chosen = np.inf, 0
                 for other in range(robots):
-                    d = (state.pose[e, other, 0] - pose[0]) ** 2 + (state.pose[e, other, 1] - pose[1]) ** 2
+                    d = (s.pose[other, 0] - pose[0]) ** 2 + (s.pose[other, 1] - pose[1]) ** 2
                     if not (taken >> other) & 1 and d < best:
                         best, chosen = d, other
                 taken |= 1 << chosen
-                polar(pose, state.pose[e, chosen, 0], state.pose[e, chosen, 1], row[16 + 2 * k : 18 + 2 * k])
+                polar(pose, s.pose[chosen, 0], s.pose[chosen, 1], row[16 + 2 * k : 18 + 2 * k])
 
 
 @njit(cache=True, nogil=True)
@@ -65,13 +70,14 @@ def write_gps_compass(state, which, out):
     """Egomotion since the start of the episode into out [E, R, 3] float32: metres ahead, metres right, radians right."""
     homes, robots = which.shape
     for e in range(homes):
+        s = state[e]
         for r in range(robots):
             if which[e, r]:
-                dx, dz = state.pose[e, r, 0] - state.spawn[e, r, 0], state.pose[e, r, 1] - state.spawn[e, r, 1]
-                c, s = np.cos(state.spawn[e, r, 2]), np.sin(state.spawn[e, r, 2])
+                dx, dz = s.pose[r, 0] - s.spawn[r, 0], s.pose[r, 1] - s.spawn[r, 1]
+                c, s = np.cos(s.spawn[r, 2]), np.sin(s.spawn[r, 2])
                 out[e, r, 0] = c * dx - s * dz
                 out[e, r, 1] = s * dx + c * dz
-                out[e, r, 2] = -wrap(state.pose[e, r, 2] - state.spawn[e, r, 2])
+                out[e, r, 2] = -wrap(s.pose[r, 2] - s.spawn[r, 2])
 
 
 @njit(cache=True, nogil=True)
@@ -83,8 +89,8 @@ def near(pose, x, y, z):
 @njit(cache=True, nogil=True)
 def moved_by_door(world, h, box, value, p, out):
     """The point p [3], given at joint zero, after door `box` of home h has moved to `value`."""
-    axis, origin = world.door_axis[h, box], world.door_origin[h, box]
-    if not world.door_turns[h, box]:
+    axis, origin = world.homes[h].door_axis[box], world.homes[h].door_origin[box]
+    if not world.homes[h].door_turns[box]:
         for k in range(3):
             out[k] = p[k] + axis[k] * value
         return
@@ -97,35 +103,35 @@ def moved_by_door(world, h, box, value, p, out):
 
 
 @njit(cache=True, nogil=True)
-def robot_near_place(world, state, e, r, kind, point):
+def robot_near_place(world, s, r, kind, point):
     """Whether robot r is within REACH of a receptacle kind (any instance; handles move with their doors)."""
-    h = state.home[e]
-    for i in range(world.place_count[h, kind]):
+    h = s.home
+    for i in range(world.homes[h].place_count[kind]):
         box = kind - (KINDS - 3)
         if box >= 0:
-            moved_by_door(world, h, box, state.door[e, box], world.place_target[h, kind, i], point)
+            moved_by_door(world, h, box, s.door[box], world.homes[h].place_target[kind, i], point)
         else:
-            point[:] = world.place_target[h, kind, i]
-        if near(state.pose[e, r], point[0], point[1], point[2]):
+            point[:] = world.homes[h].place_target[kind, i]
+        if near(s.pose[r], point[0], point[1], point[2]):
             return True
     return False
 
 
 @njit(cache=True, nogil=True)
-def object_in_place(world, state, e, i, kind):
+def object_in_place(world, s, i, kind):
     """Whether object i lies in the placement volume of a receptacle kind."""
-    h = state.home[e]
+    h = s.home
     box = kind - (KINDS - 3)
-    for n in range(world.place_count[h, kind]):
-        x = state.thing[e, i, 0] - world.place_center[h, kind, n, 0]
-        y = state.thing[e, i, 1] - world.place_center[h, kind, n, 1]
-        z = state.thing[e, i, 2] - world.place_center[h, kind, n, 2]
+    for n in range(world.homes[h].place_count[kind]):
+        x = s.thing[i, 0] - world.homes[h].place_center[kind, n, 0]
+        y = s.thing[i, 1] - world.homes[h].place_center[kind, n, 1]
+        z = s.thing[i, 2] - world.homes[h].place_center[kind, n, 2]
         if box >= 0:
-            x -= world.door_motion[h, box, 0] * state.door[e, box]
-            y -= world.door_motion[h, box, 1] * state.door[e, box]
-            z -= world.door_motion[h, box, 2] * state.door[e, box]
-        c, s = np.cos(world.place_yaw[h, kind, n]), np.sin(world.place_yaw[h, kind, n])
-        half = world.place_half[h, kind, n]
+            x -= world.homes[h].door_motion[box, 0] * s.door[box]
+            y -= world.homes[h].door_motion[box, 1] * s.door[box]
+            z -= world.homes[h].door_motion[box, 2] * s.door[box]
+        c, s = np.cos(world.homes[h].place_yaw[kind, n]), np.sin(world.homes[h].place_yaw[kind, n])
+        half = world.homes[h].place_half[kind, n]
         if abs(c * x - s * z) <= half[0] and abs(y) <= half[1] and abs(s * x + c * z) <= half[2]:
             return True
     return False
@@ -137,32 +143,33 @@ def write_predicates(world, state, which, out):
     homes, robots = which.shape
     point = np.empty(3)
     for e in range(homes):
+        s = state[e]
         for r in range(robots):
             if not which[e, r]:
                 continue
-            row, episode = out[e, r], state.episode[e]
+            row, episode = out[e, r], s.episode
             for block in range(robots):
                 who = r if block == 0 else (block - 1 if block <= r else block)
-                pose, at = state.pose[e, who], 14 * block
+                pose, at = s.pose[who], 14 * block
                 for i in range(2):
-                    row[at + i] = near(pose, state.thing[e, i, 0], state.thing[e, i, 1], state.thing[e, i, 2])
-                    goal = world.goal[episode, i]
+                    row[at + i] = near(pose, s.thing[i, 0], s.thing[i, 1], s.thing[i, 2])
+                    goal = world.episodes[episode].goal[i]
                     row[at + 2 + i] = near(pose, goal[0], goal[1], goal[2])
                 for kind in range(KINDS):
-                    row[at + 4 + kind] = robot_near_place(world, state, e, who, kind, point)
-                row[14 * robots + block] = state.held[e, who] >= 0
+                    row[at + 4 + kind] = robot_near_place(world, s, who, kind, point)
+                row[14 * robots + block] = s.held[who] >= 0
             at = 15 * robots
             for i in range(2):
-                lying = not is_held(state, e, i)
+                lying = not is_held(s, i)
                 for g in range(2):
                     d = 0.0
                     for k in range(3):
-                        d += (state.thing[e, i, k] - world.goal[episode, g, k]) ** 2
+                        d += (s.thing[i, k] - world.episodes[episode].goal[g, k]) ** 2
                     row[at + 12 * i + g] = lying and d <= SUCCESS_RADIUS**2
                 for kind in range(KINDS):
-                    row[at + 12 * i + 2 + kind] = lying and object_in_place(world, state, e, i, kind)
+                    row[at + 12 * i + 2 + kind] = lying and object_in_place(world, s, i, kind)
             for box in range(3):
-                row[at + 24 + box] = state.door[e, box] > OPEN_ENOUGH[box]
+                row[at + 24 + box] = s.door[box] > OPEN_ENOUGH[box]
 
 
 @njit(cache=True, nogil=True)

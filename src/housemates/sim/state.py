@@ -1,172 +1,120 @@
-"""The complete changing state of E homes x R robots, as a struct of arrays. Copying these arrays copies the world."""
+"""The complete changing state of E homes, one record per home: copying the records copies the world.
+
+A record holds everything of one home side by side, because a home runs many steps on its own clock before the next one
+has its turn. `Fields` shows the records as arrays [E, R, ...] by name, without copying.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
-from housemates.sim.rules import REWARD_TERMS, WINDOW
+from housemates.sim.rules import WINDOW
 
+MOST_ROBOTS = 4
 BOTH_HALVES = -2
-"""Value of `State.script` for a robot that does the whole task in the better order."""
+"""Value of `script` for a robot that does the whole task in the better order."""
 MUST_DECIDE = -1
-"""Value of `State.action` for a robot that has nothing to do."""
-IDLE, SUCCESS, COLLISION_END, TIMEOUT = 0, 1, 2, 3
+"""Value of `action` for a robot that has nothing to do."""
+SUCCESS, COLLISION_END, TIMEOUT = 1, 2, 3
 OUTCOMES = ("running", "success", "collision", "timeout")
-"""Names of the values of `State.outcome`."""
+"""Names of the values of `outcome`."""
+
+STATE = np.dtype(
+    [
+        ("robots", "i4"),  # How many of the rows below are in use
+        ("rng", "u8"),  # Each home's own generator.
+        ("episode", "i4"),  # Index into the episodes.
+        ("home", "i4"),  # Index into the homes.
+        ("following", "i4"),  # The episode to load at the next reset, -1 = draw one at random.
+        ("clock", "i4"),  # Simulation steps since the episode began.
+        ("pose", "f8", (MOST_ROBOTS, 3)),  # (x, z, yaw).
+        ("spawn", "f8", (MOST_ROBOTS, 3)),  # Pose at the start of the episode.
+        ("arm", "f8", (MOST_ROBOTS, 7)),  # Arm joints, radians.
+        ("arm_goal", "f8", (MOST_ROBOTS, 7)),  # Where the arm is moving to.
+        ("held", "i1", (MOST_ROBOTS,)),  # Object in the gripper, -1 none.
+        ("thing", "f8", (2, 3)),  # Where each target object is now.
+        ("thing_yaw", "f8", (2,)),
+        ("rest", "f8", (2, 3)),  # Where it last lay, with every drawer closed.
+        ("inside", "i1", (2,)),  # Which of the three openable receptacles it lies in, -1 none.
+        ("approach", "i2", (2, 4)),  # Approach cells of the place where it last lay.
+        ("door", "f8", (3,)),  # Joint values of fridge, right drawer, left drawer.
+        ("done_by", "i1", (6,)),  # Which robot achieved each sub-goal, -1 nobody yet.
+        ("action", "i1", (MOST_ROBOTS,)),  # The running action, MUST_DECIDE if none.
+        ("executed", "i1", (MOST_ROBOTS,)),  # What was really done in the last step: an infeasible choice counts as a no-op.
+        ("elapsed", "i4", (MOST_ROBOTS,)),  # Steps the running action has taken.
+        ("destination", "i2", (MOST_ROBOTS,)),  # Approach cell of the running navigation.
+        (
+            "waypoint",
+            "i4",
+            (MOST_ROBOTS,),
+        ),  # Floor cell a navigating robot is driving straight to, -1 when the next must be chosen.
+        ("level", "i1", (MOST_ROBOTS,)),  # How many interruption thresholds lie above the distance to the nearest partner.
+        ("controllable", "u1", (MOST_ROBOTS,)),  # Whether decisions come from outside (else from `script`).
+        ("interruptible", "u1", (MOST_ROBOTS,)),  # Whether a near partner cuts this robot's skills.
+        ("script", "i2", (MOST_ROBOTS,)),  # What a scripted robot follows: a row of `World.plans`, or BOTH_HALVES.
+        ("plan", "i2", (MOST_ROBOTS,)),  # The row it follows in this episode.
+        ("plan_at", "i2", (MOST_ROBOTS,)),  # Next step of that plan.
+        ("terms", "f8", (MOST_ROBOTS, 4)),  # Reward terms since the robot's last decision.
+        ("discounted", "f8", (MOST_ROBOTS,)),  # Discounted reward since the robot's last decision.
+        ("factor", "f8", (MOST_ROBOTS,)),  # Discount of the next step's reward.
+        ("duration", "i4", (MOST_ROBOTS,)),  # Steps since the robot's last decision.
+        ("window", "f4", (MOST_ROBOTS, WINDOW, 3)),  # (x, z, executed action) of the last steps, slot = step modulo W.
+        ("outcome", "i1"),  # How the episode ended in the last call, 0 if it goes on.
+        ("over", "u1"),  # Whether the home waits for a reset (only without autoreset).
+        ("total", "f8"),  # The literal return of the paper so far (no collision charge).
+        ("idle", "i4", (MOST_ROBOTS,)),  # Steps in which the robot did nothing.
+        ("travelled", "f8", (MOST_ROBOTS,)),  # Metres driven.
+    ],
+    align=True,
+)
+"""One home. Yes/no values are bytes, since numba's records hold no arrays of booleans; `Fields` shows them as booleans."""
+
+ENDED = np.dtype(
+    [
+        ("episode", "i4"),  # -1 before the first end.
+        ("outcome", "i1"),
+        ("steps", "i4"),
+        ("total", "f8"),  # The paper's literal return.
+        ("done_by", "i1", (6,)),
+        ("idle", "i4", (MOST_ROBOTS,)),
+        ("travelled", "f8", (MOST_ROBOTS,)),
+        (
+            "window",
+            "f4",
+            (MOST_ROBOTS, WINDOW, 3),
+        ),  # As `State.window` at the end: the newest entry is slot (steps - 1) modulo W.
+    ],
+    align=True,
+)
+"""What an episode looked like when it ended; kept until the home's next episode ends."""
+
+YES_NO = ("controllable", "interruptible", "over")
 
 
-class State(NamedTuple):
-    """Axes: E homes, R robots, 2 target objects, 3 things that open, 6 sub-goals, W window steps."""
+class Fields:
+    """Records [E] as arrays by name: `fields.pose` is [E, R, 3]. Writing into an array writes into the records."""
 
-    rng: np.ndarray
-    """[E] uint64, each home's own generator."""
-    episode: np.ndarray
-    """[E] int32, index into the episodes."""
-    home: np.ndarray
-    """[E] int32, index into the homes."""
-    following: np.ndarray
-    """[E] int32, the episode to load at the next reset, -1 = draw one at random."""
-    clock: np.ndarray
-    """[E] int32, simulation steps since the episode began."""
     pose: np.ndarray
-    """[E, R, 3] float64 (x, z, yaw)."""
-    spawn: np.ndarray
-    """[E, R, 3] float64, pose at the start of the episode."""
-    arm: np.ndarray
-    """[E, R, 7] float64, arm joints, radians."""
-    arm_goal: np.ndarray
-    """[E, R, 7] float64, where the arm is moving to."""
-    held: np.ndarray
-    """[E, R] int8, object in the gripper, -1 none."""
-    thing: np.ndarray
-    """[E, 2, 3] float64, where each target object is now."""
-    thing_yaw: np.ndarray
-    """[E, 2] float64."""
-    rest: np.ndarray
-    """[E, 2, 3] float64, where it last lay, with every drawer closed."""
-    inside: np.ndarray
-    """[E, 2] int8, which of the three openable receptacles it lies in, -1 none."""
-    approach: np.ndarray
-    """[E, 2, 4] int16, approach cells of the place where it last lay."""
-    door: np.ndarray
-    """[E, 3] float64, joint values of fridge, right drawer, left drawer."""
-    done_by: np.ndarray
-    """[E, 6] int8, which robot achieved each sub-goal, -1 nobody yet."""
-    action: np.ndarray
-    """[E, R] int8, the running action, MUST_DECIDE if none."""
-    executed: np.ndarray
-    """[E, R] int8, what was really done in the last step: an infeasible choice counts as a no-op."""
-    elapsed: np.ndarray
-    """[E, R] int32, steps the running action has taken."""
-    destination: np.ndarray
-    """[E, R] int16, approach cell of the running navigation."""
-    level: np.ndarray
-    """[E, R] int8, how many interruption thresholds lie above the distance to the nearest partner."""
-    controllable: np.ndarray
-    """[E, R] bool, whether decisions come from outside (else from `script`)."""
-    interruptible: np.ndarray
-    """[E, R] bool, whether a near partner cuts this robot's skills."""
-    script: np.ndarray
-    """[E, R] int16, what a scripted robot follows: a row of `World.plans`, or BOTH_HALVES."""
-    plan: np.ndarray
-    """[E, R] int16, the row it follows in this episode."""
-    plan_at: np.ndarray
-    """[E, R] int16, next step of that plan."""
-    terms: np.ndarray
-    """[E, R, 4] float64, reward terms since the robot's last decision."""
-    discounted: np.ndarray
-    """[E, R] float64, discounted reward since the robot's last decision."""
-    factor: np.ndarray
-    """[E, R] float64, discount of the next step's reward."""
-    duration: np.ndarray
-    """[E, R] int32, steps since the robot's last decision."""
-    window: np.ndarray
-    """[E, R, W, 3] float32 (x, z, executed action) of the last steps, slot = step modulo W."""
-    outcome: np.ndarray
-    """[E] int8, how the episode ended in the last call, 0 if it goes on."""
-    over: np.ndarray
-    """[E] bool, whether the home waits for a reset (only without autoreset)."""
-    total: np.ndarray
-    """[E] float64, the literal return of the paper so far (no collision charge)."""
-    idle: np.ndarray
-    """[E, R] int32, steps in which the robot did nothing."""
-    travelled: np.ndarray
-    """[E, R] float64, metres driven."""
+
+    def __init__(self, records: np.ndarray, robots: int) -> None:
+        for name in records.dtype.names or ():
+            array = records[name]
+            if name in YES_NO:
+                array = array.view(np.bool_)
+            if array.ndim > 1 and array.shape[1] == MOST_ROBOTS:
+                array = array[:, :robots]
+            setattr(self, name, array)
+
+    def __getattr__(self, name: str) -> np.ndarray:
+        raise AttributeError(f"homes have no '{name}' - they have: {', '.join(vars(self))}")
 
 
-class Ended(NamedTuple):
-    """What an episode looked like when it ended; kept until the home's next episode ends."""
-
-    episode: np.ndarray
-    """[E] int32, -1 before the first end."""
-    outcome: np.ndarray
-    """[E] int8."""
-    steps: np.ndarray
-    """[E] int32."""
-    total: np.ndarray
-    """[E] float64, the paper's literal return."""
-    done_by: np.ndarray
-    """[E, 6] int8."""
-    idle: np.ndarray
-    """[E, R] int32."""
-    travelled: np.ndarray
-    """[E, R] float64."""
-    window: np.ndarray
-    """[E, R, W, 3] float32, as `State.window` at the end: the newest entry is slot (steps - 1) modulo W."""
-
-
-def allocate(homes: int, robots: int) -> tuple[State, Ended]:
-    """Arrays for E homes and R robots, filled so that everybody waits for a reset."""
-    e, r = homes, robots
-    state = State(
-        rng=np.zeros(e, np.uint64),
-        episode=np.zeros(e, np.int32),
-        home=np.zeros(e, np.int32),
-        following=np.full(e, -1, np.int32),
-        clock=np.zeros(e, np.int32),
-        pose=np.zeros((e, r, 3)),
-        spawn=np.zeros((e, r, 3)),
-        arm=np.zeros((e, r, 7)),
-        arm_goal=np.zeros((e, r, 7)),
-        held=np.full((e, r), -1, np.int8),
-        thing=np.zeros((e, 2, 3)),
-        thing_yaw=np.zeros((e, 2)),
-        rest=np.zeros((e, 2, 3)),
-        inside=np.full((e, 2), -1, np.int8),
-        approach=np.full((e, 2, 4), -1, np.int16),
-        door=np.zeros((e, 3)),
-        done_by=np.full((e, 6), -1, np.int8),
-        action=np.full((e, r), MUST_DECIDE, np.int8),
-        executed=np.full((e, r), 21, np.int8),
-        elapsed=np.zeros((e, r), np.int32),
-        destination=np.full((e, r), -1, np.int16),
-        level=np.zeros((e, r), np.int8),
-        controllable=np.ones((e, r), np.bool_),
-        interruptible=np.ones((e, r), np.bool_),
-        script=np.full((e, r), -1, np.int16),
-        plan=np.full((e, r), -1, np.int16),
-        plan_at=np.zeros((e, r), np.int16),
-        terms=np.zeros((e, r, len(REWARD_TERMS))),
-        discounted=np.zeros((e, r)),
-        factor=np.ones((e, r)),
-        duration=np.zeros((e, r), np.int32),
-        window=np.zeros((e, r, WINDOW, 3), np.float32),
-        outcome=np.zeros(e, np.int8),
-        over=np.zeros(e, np.bool_),
-        total=np.zeros(e),
-        idle=np.zeros((e, r), np.int32),
-        travelled=np.zeros((e, r)),
-    )
-    ended = Ended(
-        episode=np.full(e, -1, np.int32),
-        outcome=np.zeros(e, np.int8),
-        steps=np.zeros(e, np.int32),
-        total=np.zeros(e),
-        done_by=np.full((e, 6), -1, np.int8),
-        idle=np.zeros((e, r), np.int32),
-        travelled=np.zeros((e, r)),
-        window=np.zeros((e, r, WINDOW, 3), np.float32),
-    )
+def allocate(homes: int, robots: int) -> tuple[np.ndarray, np.ndarray]:
+    """Records (STATE [E], ENDED [E]) for E homes and R robots, filled so that everybody waits for a reset."""
+    state, ended = np.zeros(homes, STATE), np.zeros(homes, ENDED)
+    state["robots"] = robots
+    state["controllable"] = state["interruptible"] = 1
+    for name in ("following", "held", "inside", "approach", "done_by", "action", "destination", "waypoint", "script", "plan"):
+        state[name] = -1
+    ended["episode"] = ended["done_by"] = -1
     return state, ended
