@@ -28,7 +28,7 @@ def save_homes(path: Path, homes: Iterable[Home]) -> None:
     try:
         with os.fdopen(handle, "wb") as file:
             np.savez(file, **arrays)
-        os.replace(temporary, path)
+        Path(temporary).replace(path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
@@ -39,7 +39,8 @@ def load_homes(path: Path) -> list[Home]:
     try:
         with np.load(path, allow_pickle=False) as data:
             headers = json.loads(bytes(data["header"]))
-            return [_home(header, {k: data[k] for k in data.files if k.startswith(f"{i}/")}, i) for i, header in enumerate(headers)]
+            arrays = {name: data[name] for name in data.files if name != "header"}
+            return [_home(header, arrays, index) for index, header in enumerate(headers)]
     except (zipfile.BadZipFile, KeyError, ValueError, EOFError) as error:
         raise ValueError(f"{path} is damaged ({error}) - delete it; it is made again on the next use") from error
 
@@ -49,7 +50,7 @@ def _home(header: dict, arrays: dict[str, np.ndarray], index: int) -> Home:
         prefix = f"{index}/{name}."
         return {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
 
-    floor = header["floor"]
+    floor, grid = header["floor"], group("floor")
     meshes = group("meshes")
     return Home(
         name=header["name"],
@@ -57,7 +58,7 @@ def _home(header: dict, arrays: dict[str, np.ndarray], index: int) -> Home:
         labels=tuple(header["labels"]),
         joints=tuple(Joint(**_tuples(j)) for j in header["joints"]),
         receptacles=tuple(Receptacle(**_tuples(r)) for r in header["receptacles"]),
-        floor=Floor(origin=tuple(floor["origin"]), area=floor["area"], cell=floor["cell"], **group("floor")),
+        floor=Floor(tuple(floor["origin"]), grid["free"], grid["walkable"], floor["area"], floor["cell"]),
         rooms=tuple(Room(**_tuples(r)) for r in header["rooms"]),
         meshes=Meshes(**meshes) if meshes else None,
         notes=tuple(header["notes"]),
