@@ -127,5 +127,7 @@ def floor_from_footprints(
     width = int(np.floor((high[0] - low[0]) / CELL + 0.5)) + 1
     height = int(np.floor((high[1] - low[1]) / CELL + 0.5)) + 1
     free = np.ones((height, width), bool) if inside is None else inside.copy()
-    block_polygons(np.ascontiguousarray(polygons, np.float64), np.asarray(corners, np.int64), radius, low[0], low[1], CELL, free)
+    block_polygons(
+        np.ascontiguousarray(polygons, np.float64), np.asarray(corners, np.int64), radius, low[0], low[1], CELL, free
+    )
     return Floor(origin=(float(low[0]), float(low[1])), free=free, walkable=free, area=float(free.sum()) * CELL**2)
