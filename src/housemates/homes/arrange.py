@@ -40,7 +40,7 @@ TOPS = ((84, 82, 80), (190, 184, 174), (150, 118, 84))
 
 MAIN = ("hall", "upper room")
 WIDE = ("hall", "hall", "upper room", "upper room", "bay", "alcove")
-ALL = (*WIDE, "corridor")
+ALL = ("hall", "upper room", "bay", "alcove", "alcove", "corridor")
 """Rooms that pieces are put in; a room named twice is chosen twice as often."""
 
 
@@ -53,7 +53,7 @@ def arrange(macro: int, rng: np.random.Generator, macro_rng: np.random.Generator
     layout = Layout(plan)
     _shell(layout, macro)
     _fixed(layout, macro, macro_rng)
-    _big(layout, rng)
+    _big(layout, rng, "hall" if layout.room_of(*MACROS[macro].origin) == "upper room" else "upper room")
     _small(layout, rng)
     _rugs(layout, rng)
     return plan, layout.placed
@@ -87,24 +87,24 @@ def _fixed(layout: Layout, macro: int, rng: np.random.Generator) -> None:
         raise NoPlaceError("no wall for the picture")
 
 
-def _big(layout: Layout, rng: np.random.Generator) -> None:
-    """What robots work at, and the large cabinets. Pieces stand along walls unless said otherwise."""
+def _big(layout: Layout, rng: np.random.Generator, away: str) -> None:
+    """What robots work at, and the large cabinets; sofa and dining table are mostly `away`, not where the kitchen is."""
     wood, second, cloth = _one(WOODS, rng), _one(WOODS, rng), _one(CLOTHS, rng)
     couch, dining = sofa(cloth), table_01(wood)
     if rng.random() < 0.8:
-        _wall(layout, couch, rng, MAIN, aisle=AISLE, off=0.2)
+        _wall(layout, couch, rng, (*MAIN, away), aisle=AISLE, off=0.3)
     else:
-        _free(layout, couch, rng, aisle=AISLE)
+        _free(layout, couch, rng, (*MAIN, away), aisle=AISLE)
     if rng.random() < 0.45:
-        _free(layout, dining, rng, around=AISLE)
+        _free(layout, dining, rng, (*MAIN, away), around=AISLE)
     else:
-        _wall(layout, dining, rng, (*MAIN, "bay"), aisle=AISLE, off=0.2)
-    _wall(layout, tvstand(second), rng, WIDE, aisle=AISLE, off=0.1)
+        _wall(layout, dining, rng, (*MAIN, away, away, "bay", "corridor"), aisle=AISLE, off=0.3)
+    _wall(layout, tvstand(second), rng, ALL, aisle=AISLE, off=0.1)
     if not (rng.random() < 0.7 and layout.hang(tv_screen(), rng, (), above="tvstand")) and not layout.hang(
         tv_screen(), rng, MAIN
     ):
         raise NoPlaceError("no wall for tv_screen")
-    _wall(layout, table_02(wood), rng, WIDE, aisle=AISLE, off=0.2)
+    _wall(layout, table_02(wood), rng, (*WIDE, "corridor"), aisle=AISLE, off=0.3)
     seat = _one(CLOTHS, rng)
     for number in (1, 2):
         _chair(layout, chair(number, seat), rng)
@@ -143,14 +143,14 @@ def _wall(layout: Layout, piece: Piece, rng, allowed: tuple[str, ...], aisle: fl
         raise NoPlaceError(f"no place along a wall for {piece.label}")
 
 
-def _free(layout: Layout, piece: Piece, rng: np.random.Generator, aisle: float = 0.0, around: float = 0.0) -> None:
-    if not layout.attempt(piece, lambda: (*layout.anywhere(rng, MAIN), square_yaw(rng)), aisle, around):
+def _free(layout: Layout, piece: Piece, rng, allowed: tuple[str, ...], aisle: float = 0.0, around: float = 0.0) -> None:
+    if not layout.attempt(piece, lambda: (*layout.anywhere(rng, allowed), square_yaw(rng)), aisle, around):
         raise NoPlaceError(f"no free place for {piece.label}")
 
 
 def _chair(layout: Layout, piece: Piece, rng: np.random.Generator) -> None:
     """An armchair: facing the dining table, the sofa or the other chair, or by a wall; its yaw is free."""
-    beside = ("table_01", "sofa", "") if piece.label == "chair_1" else ("chair_1", "chair_1", "sofa", "")
+    beside = ("table_01", "sofa", "") if piece.label == "chair_1" else ("chair_1", "chair_1", "chair_1", "")
     anchor = beside[int(rng.integers(len(beside)))]
 
     def by_wall() -> Place | None:

@@ -134,10 +134,9 @@ class Layout:
         return found
 
     def anywhere(self, rng: np.random.Generator, allowed: tuple[str, ...]) -> tuple[float, float]:
-        """A floor point of the allowed rooms, uniform by area."""
-        found = [room for room in self.plan if room.name in allowed]
-        areas = np.array([(r.high[0] - r.low[0]) * (r.high[1] - r.low[1]) for r in found])
-        room = found[int(rng.choice(len(found), p=areas / areas.sum()))]
+        """A floor point of one of the allowed rooms."""
+        chosen = allowed[int(rng.integers(len(allowed)))]
+        room = next(r for r in self.plan if r.name == chosen)
         return float(rng.uniform(room.low[0], room.high[0])), float(rng.uniform(room.low[1], room.high[1]))
 
     def hang(self, piece: Piece, rng: np.random.Generator, allowed: tuple[str, ...], above: str = "") -> bool:

@@ -66,10 +66,10 @@ def rooms(macro: Macro) -> tuple[Room, ...]:
         Room("hall", (-2.5, top), (east, 4.2)),
         Room("upper room", (0.25, 4.2), (east, north)),
         Room("corridor", (-2.5, -2.8), (left, top)),
-        Room("bay", (right, -1.5), (east, top)),
-        Room("alcove", (1.5 + macro.alcove[0], -2.7), (3.65 + macro.alcove[1], -1.5)),
+        Room("bay", (right, -1.2), (east, top)),
+        Room("alcove", (1.5 + macro.alcove[0], -2.0), (3.65 + macro.alcove[1], -1.2)),
         Room("passage", (-1.85, -3.1), (-0.45, -2.8)),
-        Room("entry", (-2.05, -4.56), (0.9, -3.1)),
+        Room("entry", (-2.05, -4.56), (0.7, -3.1)),
     )
 
 
@@ -94,7 +94,7 @@ def _covered(rectangles: np.ndarray, x: np.ndarray, z: np.ndarray) -> np.ndarray
     """[len(z), len(x)] bool: which lattice points lie in one of the rectangles."""
     in_x = (rectangles[:, None, 0] < x) & (x < rectangles[:, None, 2])
     in_z = (rectangles[:, None, 1] < z) & (z < rectangles[:, None, 3])
-    return (in_z[:, :, None] & in_x[:, None, :]).any(0)
+    return np.any(in_z[:, :, None] & in_x[:, None, :], axis=0)
 
 
 def _grow(solid: np.ndarray, row: int, col: int, first: int) -> tuple[int, int, int, int]:

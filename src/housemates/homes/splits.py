@@ -24,7 +24,7 @@ PROCESSES = 2
 SOURCES = (
     *(f"homes/{n}.py" for n in ("arrange", "decor", "floor", "furniture", "generate", "home", "kitchen", "pieces", "places")),
     *(f"homes/{n}.py" for n in ("plan", "statistics", "storage")),
-    *(f"kernels/{n}.py" for n in ("collide", "distance", "rectangles")),
+    *(f"kernels/{n}.py" for n in ("collide", "distance", "rectangles", "sight")),
 )
 """Files that decide what a home looks like, relative to the package."""
 

@@ -10,7 +10,7 @@ from itertools import combinations
 
 import numpy as np
 
-from housemates.homes.floor import CELL
+from housemates.homes.floor import CELL, Floor
 from housemates.homes.home import RECEPTACLES, Home
 from housemates.kernels.distance import clearance, distance_field, islands
 
@@ -53,7 +53,7 @@ def home_statistics(homes: Sequence[Home]) -> dict[str, float]:
     geodesic, straight = (
         np.concatenate(found) for found in zip(*(_random_pairs(home, i) for i, home in enumerate(homes)), strict=True)
     )
-    open_floor = np.mean([clearance_shares(home) for home in homes], axis=0)
+    open_floor = np.mean([clearance_shares(home.floor) for home in homes], axis=0)
     reach = [d for home in homes for d in _centre_distances(home)]
     values = {
         "navigable area, mean (m2)": area.mean(),
@@ -81,12 +81,12 @@ def statistics_table(homes: Sequence[Home]) -> list[tuple[str, float, float]]:
     return [(name, measured[name], reference) for name, reference in REPLICACAD.items()]
 
 
-def clearance_shares(home: Home) -> np.ndarray:
+def clearance_shares(floor: Floor) -> np.ndarray:
     """[4] share of the main island whose distance to its border exceeds each of CLEARANCES."""
-    distance = np.empty(home.floor.main.shape, np.float32)
-    clearance(home.floor.main, CELL, distance)
-    # The border runs half a cell before the nearest blocked lattice point.
-    found = distance[home.floor.main] - CELL / 2
+    cells = np.empty(floor.main.shape, np.float32)
+    clearance(floor.main, 1.0, cells)
+    # As the reference was measured: cell centre to blocked cell centre, in double precision (6 * 0.05 > 0.3 counts).
+    found = cells[floor.main].astype(float) * CELL
     return np.array([(found > limit).mean() for limit in CLEARANCES])
 
 
