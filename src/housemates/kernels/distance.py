@@ -17,6 +17,10 @@ EDGE = 1e-6
 """A point on the edge of a free cell is moved this far inside, cells."""
 OFF_CORNER = 0.01
 """Paths round an obstacle's corner at this distance along each axis, cells (half a millimetre)."""
+NEAR = 4
+"""How far around a point between cells its path is looked for, cells."""
+TURNS = 4
+"""Most corners the front rounds in one step."""
 BUCKETS = 16
 """Ring of buckets that orders the front."""
 PER_CELL = 4.0
@@ -127,48 +131,70 @@ def hidden_by(walkable, turn_row, turn_col, row, col, to_row, to_col):
 
 
 @njit(cache=True, nogil=True)
-def _corners(walkable):
-    """Which corners of cells a path can turn at: i8[H + 1, W + 1], [r, c] lies between the cells (r - 1, c - 1) and (r, c).
+def _corner(walkable, r, c):
+    """Whether a path can turn at the corner between the cells (r - 1, c - 1) and (r, c), 1 <= r < H, 1 <= c < W.
 
     1 + 2 i + j if of its four cells only (r - 1 + i, c - 1 + j) is blocked, else 0.
     """
-    height, width = walkable.shape
-    kind = np.zeros((height + 1, width + 1), np.int8)
-    for r in range(1, height):
-        for c in range(1, width):
-            a, b, d, e = walkable[r - 1, c - 1], walkable[r - 1, c], walkable[r, c - 1], walkable[r, c]
-            if int(a) + int(b) + int(d) + int(e) == 3:
-                kind[r, c] = 1 if not a else 2 if not b else 3 if not d else 4
-    return kind
+    a, b, d, e = walkable[r - 1, c - 1], walkable[r - 1, c], walkable[r, c - 1], walkable[r, c]
+    if int(a) + int(b) + int(d) + int(e) != 3:
+        return 0
+    return 1 if not a else 2 if not b else 3 if not d else 4
 
 
 @njit(cache=True, nogil=True)
-def _turning_point(kind, i, j):
-    """Grid coordinates at which a path rounds the corner [i, j] of _corners."""
-    row = i - 0.5 + (OFF_CORNER if kind[i, j] <= 2 else -OFF_CORNER)
-    return row, j - 0.5 + (OFF_CORNER if kind[i, j] & 1 else -OFF_CORNER)
+def _turning_point(kind, r, c):
+    """Grid coordinates at which a path rounds the corner [r, c], which is of the given kind."""
+    row = r - 0.5 + (OFF_CORNER if kind <= 2 else -OFF_CORNER)
+    return row, c - 0.5 + (OFF_CORNER if kind & 1 else -OFF_CORNER)
 
 
 @njit(cache=True, nogil=True)
-def _way_round(kind, obstacle, row, col, hidden_row, hidden_col, to_row, to_col):
-    """The turning point of a blocked cell at which a path bends from (to_row, to_col) to the hidden cell.
+def _way_round(walkable, kind, blocked, row, col, to_row, to_col, side_row, side_col):
+    """The turning point of the cell `blocked` at which a path from (row, col) to the hidden point (to_row, to_col) bends.
 
-    Of the blocked cell's corners it is the one farthest to the side on which cell (row, col), which sees the point, lies;
-    (inf, inf) if the cell has none.
+    Of the corners in sight that lie on the same side of the straight line as (side_row, side_col) it is the one with the
+    shortest way; (inf, inf) if there is none.
     """
-    width = kind.shape[1] - 1
-    best, best_row, best_col = -inf, inf, inf
-    if obstacle >= 0:
-        down, across = hidden_row - to_row, hidden_col - to_col
-        side = down * (col - to_col) - across * (row - to_row)
-        for i in range(obstacle // width, obstacle // width + 2):
-            for j in range(obstacle % width, obstacle % width + 2):
-                if kind[i, j] > 0:
-                    r, c = _turning_point(kind, i, j)
-                    out = (down * (c - to_col) - across * (r - to_row)) * (1.0 if side > 0.0 else -1.0)
-                    if out > best:
-                        best, best_row, best_col = out, r, c
+    best, best_row, best_col = inf, inf, inf
+    if blocked >= 0:
+        width = walkable.shape[1]
+        down, across = row - to_row, col - to_col
+        side = down * (side_col - to_col) - across * (side_row - to_row)
+        for i in range(blocked // width, blocked // width + 2):
+            for j in range(blocked % width, blocked % width + 2):
+                if kind[i, j] == 0:
+                    continue
+                r, c = _turning_point(kind[i, j], i, j)
+                if (down * (c - to_col) - across * (r - to_row)) * side <= 0.0:
+                    continue
+                length = hypot(r - row, c - col) + hypot(r - to_row, c - to_col)
+                if length < best and sees(walkable, row, col, r, c):
+                    best, best_row, best_col = length, r, c
     return best_row, best_col
+
+
+@njit(cache=True, nogil=True)
+def _bend(walkable, kind, blocked, row, col, to_row, to_col, side_row, side_col):
+    """The way from (row, col) to a point hidden by the cell `blocked`, round at most TURNS corners on one side.
+
+    Returns (length, length behind the first turn, row, column of the first turn); the length is inf if there is no such way.
+    """
+    r, c, total, first, first_row, first_col = row, col, 0.0, 0.0, inf, inf
+    for turn in range(TURNS):
+        next_row, next_col = _way_round(walkable, kind, blocked, r, c, to_row, to_col, side_row, side_col)
+        if next_row == inf:
+            break
+        hop = hypot(next_row - r, next_col - c)
+        total += hop
+        if turn == 0:
+            first, first_row, first_col = hop, next_row, next_col
+        r, c = next_row, next_col
+        blocked = obstacle(walkable, r, c, to_row, to_col)
+        if blocked == -1:
+            total += hypot(to_row - r, to_col - c)
+            return total, total - first, first_row, first_col
+    return inf, inf, first_row, first_col
 
 
 @njit(cache=True, nogil=True)
@@ -185,7 +211,10 @@ def distance_field(walkable, row, col, cell, out):
     far = np.full((height, width), inf)  # path length of each cell, in cells
     turn_row, turn_col = np.full((height, width), inf), np.full((height, width), inf)  # where its path turns first
     turn_far = np.empty((height, width))  # path length from there
-    kind = _corners(walkable)
+    kind = np.zeros((height + 1, width + 1), np.int8)  # of all corners
+    for i in range(1, height):
+        for j in range(1, width):
+            kind[i, j] = _corner(walkable, i, j)
     corner_far = np.full((height + 1, width + 1), inf)
     size = height * width
     after, before = np.empty(size, np.int32), np.empty(size, np.int32)
@@ -223,15 +252,9 @@ def distance_field(walkable, row, col, cell, out):
                 else:
                     bend, wr, wc = far[r, c], float(r), float(c)
                     total = bend + (1.0 if y == r or x == c else sqrt(2.0))
-                    vr, vc = _way_round(kind, hidden, r, c, y, x, pr, pc)
-                    first = pf + sqrt((pr - vr) * (pr - vr) + (pc - vc) * (pc - vc))
-                    both = first + sqrt((vr - y) * (vr - y) + (vc - x) * (vc - x))
-                    if (
-                        both < min(total, far[y, x])
-                        and sees(walkable, y * 1.0, x * 1.0, vr, vc)
-                        and sees(walkable, vr, vc, pr, pc)
-                    ):
-                        total, bend, wr, wc = both, first, vr, vc
+                    way, rest, vr, vc = _bend(walkable, kind, hidden, float(y), float(x), pr, pc, r, c)
+                    if pf + way < total:
+                        total, bend, wr, wc = pf + way, pf + rest, vr, vc
                     if total >= far[y, x] - SLACK:
                         continue
                     far[y, x], turn_far[y, x] = total, bend
@@ -243,10 +266,15 @@ def distance_field(walkable, row, col, cell, out):
             for j in range(c, c + 2):
                 if kind[i, j] == 0:
                     continue
-                wr, wc = _turning_point(kind, i, j)
+                wr, wc = _turning_point(kind[i, j], i, j)
                 length = pf + sqrt((pr - wr) * (pr - wr) + (pc - wc) * (pc - wc))
-                if length >= corner_far[i, j] - SLACK or not sees(walkable, wr, wc, pr, pc):
+                if length >= corner_far[i, j] - SLACK:
                     continue
+                hidden = obstacle(walkable, wr, wc, pr, pc)
+                if hidden != -1:
+                    length = pf + _bend(walkable, kind, hidden, wr, wc, pr, pc, r, c)[0]
+                    if length >= corner_far[i, j] - SLACK:
+                        continue
                 corner_far[i, j] = length
                 for y in range(i - 1, i + 1):
                     for x in range(j - 1, j + 1):
@@ -290,9 +318,18 @@ def distance_at(walkable, field, row, col, goal_row, goal_col, cell):
         return inf
     if sees(walkable, row, col, goal_row, goal_col):
         return cell * hypot(goal_row - row, goal_col - col)
-    # Cells 20 cm away lie in the path's direction closely enough: going through one adds about a millimetre.
-    total, _, _ = best_cell(walkable, field, row, col, cell, 4, inf)
-    return min(total, field[r, c] + cell * hypot(r - row, c - col))
+    # Cells 20 cm away lie in the path's direction closely enough: going through one adds about a millimetre. But where
+    # the path turns before it gets there, it does so at the obstacle's corner, not at a cell.
+    total = min(field[r, c] + cell * hypot(r - row, c - col), best_cell(walkable, field, row, col, cell, NEAR, inf)[0])
+    for i in range(max(1, r - NEAR), min(walkable.shape[0], r + NEAR + 2)):
+        for j in range(max(1, c - NEAR), min(walkable.shape[1], c + NEAR + 2)):
+            kind = _corner(walkable, i, j)
+            if kind > 0:
+                wr, wc = _turning_point(kind, i, j)
+                hop = cell * hypot(wr - row, wc - col)
+                if hop < total and sees(walkable, row, col, wr, wc):
+                    total = min(total, hop + best_cell(walkable, field, wr, wc, cell, NEAR, inf)[0])
+    return total
 
 
 @njit(cache=True, nogil=True)
