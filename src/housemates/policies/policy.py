@@ -79,16 +79,11 @@ class Policy(nn.Module):
         obs: named observations [n, ...]; memory [n, M]; latent [n] int64 if the config has one; privileged [n, P] for an
         informed critic. Sampling draws n numbers from `generator` (torch's own without one), greedy draws none.
         """
-        self._check(obs, (len(memory),), memory, latent)
+        self.check(obs, (len(memory),), memory, latent)
         core, after = self.memory.step(self.encoder(obs, latent), memory)
-        logits = self.actor(core)
-        log_probs = logits.log_softmax(-1)
-        action = logits.argmax(-1) if greedy else _sample(log_probs, generator)
-        if self.config.informed and privileged is None:
-            value = torch.full_like(log_probs[:, 0], torch.nan)
-        else:
-            value = self._value(core, privileged)
-        return Action(action, log_probs.gather(-1, action[:, None])[:, 0], value, after, logits)
+        seen = self.critic_input(core, privileged)
+        value = None if seen is None else self.critic(seen)[:, 0]
+        return finish(self.actor(core), value, after, greedy, generator)
 
     def evaluate(
         self,
@@ -106,28 +101,32 @@ class Policy(nn.Module):
         length, count = actions.shape
         if latent is not None and latent.dim() == 1:
             latent = latent.expand(length, count)
-        self._check(obs, (length, count), memory, latent)
+        self.check(obs, (length, count), memory, latent)
         if memory.is_inference():
             memory = memory.clone()  # autograd cannot save what `act` returned
         flat = {name: obs[name].flatten(0, 1) for name in self.config.observations}
         x = self.encoder(flat, None if latent is None else latent.flatten())
         core, _ = self.memory(x.unflatten(0, (length, count)), memory)
+        seen = self.critic_input(core, privileged)
+        if seen is None:
+            raise ValueError(f"the critic takes {self.config.privileged} privileged numbers and was given none")
         logits = self.actor(core)
         log_probs = logits.log_softmax(-1)
         chosen = log_probs.gather(-1, actions[..., None])[..., 0]
         entropy = -(log_probs.exp() * log_probs).sum(-1)
-        return Evaluation(chosen, entropy, self._value(core, privileged), core, logits)
+        return Evaluation(chosen, entropy, self.critic(seen)[..., 0], core, logits)
 
-    def _value(self, core: Tensor, privileged: Tensor | None) -> Tensor:
-        if self.config.informed != (privileged is not None) or (
-            privileged is not None and privileged.shape[-1] != self.config.privileged
-        ):
-            given = "none" if privileged is None else f"{privileged.shape[-1]}"
+    def critic_input(self, core: Tensor, privileged: Tensor | None) -> Tensor | None:
+        """What the critic reads: core [..., hidden], joined by privileged [..., P] if it is informed; None if that lacks."""
+        if privileged is None:
+            return None if self.config.informed else core
+        if privileged.shape[-1] != self.config.privileged:
+            given = privileged.shape[-1]
             raise ValueError(f"the critic takes {self.config.privileged} privileged numbers and was given {given}")
-        seen = core if privileged is None else torch.cat([core, privileged.to(core.dtype)], -1)
-        return self.critic(seen)[..., 0]
+        return torch.cat([core, privileged.to(core.dtype)], -1)
 
-    def _check(self, obs: dict[str, Tensor], batch: tuple[int, ...], memory: Tensor, latent: Tensor | None) -> None:
+    def check(self, obs: dict[str, Tensor], batch: tuple[int, ...], memory: Tensor, latent: Tensor | None) -> None:
+        """Refuse inputs that do not fit the config; batch is (n,) for acting and (L, B) for sequences."""
         for name in self.config.observations:
             if name not in obs:
                 raise ValueError(f"the policy sees {name}, which was not given - add it to the observations")
@@ -155,9 +154,18 @@ def _critic(config: PolicyConfig) -> nn.Module:
     return nn.Sequential(mix, nn.ReLU(inplace=True), last)
 
 
+def finish(logits: Tensor, value: Tensor | None, memory: Tensor, greedy: bool, generator: torch.Generator | None) -> Action:
+    """Choose actions from logits [n, actions]; a value that is not known becomes nan."""
+    log_probs = logits.log_softmax(-1)
+    action = logits.argmax(-1) if greedy else _sample(log_probs, generator)
+    if value is None:
+        value = torch.full_like(log_probs[:, 0], torch.nan)
+    return Action(action, log_probs.gather(-1, action[:, None])[:, 0], value, memory, logits)
+
+
 def _sample(log_probs: Tensor, generator: torch.Generator | None) -> Tensor:
     """Actions [n] by inverting the cumulative distribution at one uniform number per row."""
     cumulative = log_probs.exp().cumsum(-1)
     drawn = torch.rand(len(log_probs), 1, generator=generator, device=log_probs.device) * cumulative[:, -1:]
-    # `<` at the last bin could never hold but for rounding, so only the others are counted.
+    # The last bin ends at 1, which no draw reaches but by rounding, so only the others are counted.
     return (cumulative[:, :-1] <= drawn).sum(-1)
