@@ -5,7 +5,7 @@ A home runs on its own clock until one of its robots must decide; then `step` re
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import NamedTuple
@@ -13,9 +13,10 @@ from typing import NamedTuple
 import numpy as np
 
 from housemates.homes.home import Home
-from housemates.sim import observe
+from housemates.sim import control, observe
 from housemates.sim.rules import WINDOW, Rules, numbers
 from housemates.sim.state import MOST_ROBOTS, MUST_DECIDE, Fields, allocate
+from housemates.sim.supports import supports
 from housemates.sim.tick import advance, begin, reset_all
 from housemates.sim.world import World, pack
 from housemates.tasks.episodes import Episodes
@@ -77,6 +78,7 @@ class Batch:
         self.state, self.ended = Fields(self.records, robots), Fields(self.ended_records, robots)
         self.state.rng[:] = np.random.SeedSequence([seed, size]).generate_state(size, np.uint64)
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
+        self._hands = None
         self._done = np.zeros(size, np.bool_)
         self._reward = np.zeros((size, robots))
         self.reset()
@@ -121,18 +123,29 @@ class Batch:
         actions = np.ascontiguousarray(actions, np.int8)
         shared = (self.world, self.records, self.ended_records, self.numbers, actions)
         options = (max_ticks, self.stored_spawns, self.autoreset)
-        if self._pool is None:
-            advance(*shared, 0, self.size, *options)
-        else:
-            edges = np.linspace(0, self.size, self.threads + 1).astype(int)
-            jobs = [self._pool.submit(advance, *shared, a, b, *options) for a, b in pairwise(edges)]
-            for job in jobs:
-                job.result()
+        self._in_blocks(advance, *shared, options=options)
         return self._step()
 
     def tick(self, actions: np.ndarray | None = None) -> Step:
         """One simulation step of every home; robots without an action stand still."""
         return self.step(np.full((self.size, self.robots), -1) if actions is None else actions, max_ticks=1)
+
+    def control(self, actions: np.ndarray) -> Step:
+        """One simulation step under low-level actions [E, R, 10] (see `control`); everybody decides again after it.
+
+        Robots with a script follow it with their skills.
+        """
+        actions = np.ascontiguousarray(actions, np.float32)
+        if actions.shape != (self.size, self.robots, control.NUMBERS):
+            raise ValueError(f"actions must have shape ({self.size}, {self.robots}, {control.NUMBERS}), got {actions.shape}")
+        if not np.isfinite(actions).all():
+            raise ValueError("actions must be finite numbers from -1 to 1, got nan or inf")
+        if self._hands is None:
+            self._hands = supports(self.world, self.homes), control.new_scratch(self.size, self.robots)
+        surfaces, scratch = self._hands
+        shared = (self.world, surfaces, self.records, self.state, self.ended_records, self.numbers, actions)
+        self._in_blocks(control.control, *shared, options=(self.stored_spawns, self.autoreset, scratch))
+        return self._step()
 
     def assign(self, home: int, robot: int, action: int) -> None:
         """Let a robot change its mind: drop what it is doing and start `action`."""
@@ -197,6 +210,15 @@ class Batch:
             raise ValueError(f"the saved batch has {saved['state']['robots'][0]} robots a home, this one {self.robots}")
         for name, records in mine.items():
             records[...] = saved[name]
+
+    def _in_blocks(self, kernel: Callable[..., None], *shared: object, options: tuple) -> None:
+        """Run kernel(*shared, low, high, *options) over all homes, a block of them on each thread."""
+        if self._pool is None:
+            kernel(*shared, 0, self.size, *options)
+            return
+        edges = np.linspace(0, self.size, self.threads + 1).astype(int)
+        for job in [self._pool.submit(kernel, *shared, a, b, *options) for a, b in pairwise(edges)]:
+            job.result()
 
     def _step(self) -> Step:
         s = self.state
