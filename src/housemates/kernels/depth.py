@@ -8,8 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from housemates.kernels.raster import PLANES_MOST
 from housemates.kernels.raster_convex import SETUP_ROWS, draw_slots
 from housemates.kernels.raster_mesh import GROUP, draw_triangles
+from housemates.kernels.raster_prism import PRISM_WORK
 from housemates.kernels.raster_surfaces import draw_slot_surfaces, draw_triangle_surfaces
 from housemates.kernels.vector import (
     bits,
@@ -31,7 +33,8 @@ from housemates.kernels.vector import (
 METRES, MILLIMETRES, INVERSE, COLOUR, LABEL = range(5)
 """What the last pass writes: float32 metres, uint16 millimetres, uint8 inverse depth, uint8 RGB, int16 labels."""
 INVERSE_FULL = 0.5
-"""Inverse depth is 255 at this distance (metres) and nearer, 255 * INVERSE_FULL / z beyond; 0 is nothing."""
+"""Inverse depth is 255 at this distance (metres) and nearer, 255 * INVERSE_FULL / z beyond; 0 is nothing
+(or 255 m away and more)."""
 
 STILL = np.eye(4, dtype=np.float32)[None, None, :3]
 """Pose of what stands where it was packed."""
@@ -80,6 +83,7 @@ class Scratch(NamedTuple):
     slot_label: np.ndarray
     setup: np.ndarray
     box: np.ndarray
+    work: np.ndarray
     edges: np.ndarray
     planes: np.ndarray
     spans: np.ndarray
@@ -105,8 +109,9 @@ def new_scratch(size: int, surfaces: int = 0) -> Scratch:
         slot_label=np.zeros(8, i),
         setup=np.zeros(SETUP_ROWS * 8, f),
         box=np.zeros(32, i),
+        work=np.zeros(PRISM_WORK, f),
         edges=np.zeros(4 * 64, f),
-        planes=np.zeros(3 * 24, f),
+        planes=np.zeros(4 * PLANES_MOST, f),
         spans=np.zeros(16, i),
         to_picture=np.zeros((3, 4)),
         matrix=np.zeros(12, f),
@@ -151,10 +156,12 @@ def _draw_slots(scratch, filled, width, near, lens, count):
     """Draw the filled slots; the new surface count (0: depth only)."""
     s = scratch
     if count == 0:
-        draw_slots(s.slots, filled, s.slot_sides, s.slot_taper, width, near, s.z, s.setup, s.box, s.edges, s.planes, s.spans)
+        draw_slots(
+            s.slots, filled, s.slot_sides, s.slot_taper, width, near, s.z, s.setup, s.box, s.work, s.edges, s.planes, s.spans
+        )
         return count
     shape = s.slot_sides, s.slot_taper, s.slot_paint, s.slot_label
-    table = s.setup, s.box, s.edges, s.planes, s.spans
+    table = s.setup, s.box, s.work, s.edges, s.planes, s.spans
     return draw_slot_surfaces(s.slots, filled, shape, width, near, s.z, s.ids, table, lens, s.axes, count, s.paints, s.labels)
 
 
@@ -203,7 +210,7 @@ def _draw_group(shapes, group, scratch, width, near, lens, count):
             s.spans,
         )
         return count
-    table = s.setup, s.box, s.edges, s.planes, s.spans
+    table = s.setup, s.box, s.work, s.edges, s.planes, s.spans
     skin = shapes.triangle_paint, shapes.triangle_label
     return draw_triangle_surfaces(
         shapes.triangles, group, s.matrix, s.turn, s.eye, skin, width, near, s.z, s.ids, table, s.box, lens, s.axes, count,
@@ -270,15 +277,20 @@ def _reaches(bounds, k, pose, e, i, view, norm, width, near):
 def _write_depth(z, at, form, out, byte):
     """Eight pixels of the z-buffer into the output."""
     inverse, zero = load(z, at), splat(0.0)
-    hit = zero < inverse
     if form == METRES:
-        store_f32(out, byte + 4 * at, select(hit, splat(1.0) / inverse, zero))
+        store_f32(out, byte + 4 * at, select(zero < inverse, splat(1.0) / inverse, zero))
     elif form == MILLIMETRES:
         far = vmin(splat(1000.0) / inverse + splat(0.5), splat(65535.0))
-        store_u16(out, byte + 2 * at, to_int(select(hit, far, zero)))
+        store_u16(out, byte + 2 * at, to_int(select(zero < inverse, far, zero)))
     else:
-        code = vmin(inverse * splat(255.0 * INVERSE_FULL) + splat(0.5), splat(255.0))
-        store_u8(out, byte + at, to_int(select(hit, select(code < splat(1.0), splat(1.0), code), zero)))
+        store_u8(out, byte + at, to_int(vmin(fma(inverse, splat(255.0 * INVERSE_FULL), splat(0.5)), splat(255.0))))
+
+
+@inner
+def _write_all(z, whole, form, out, byte):
+    for at in range(0, whole, 8):
+        _write_depth(z, at, form, out, byte)
+        store(z, at, splat(0.0))
 
 
 @kernel
@@ -287,9 +299,12 @@ def _finish_depth(z, pixels, form, out, byte):
     whole = pixels - pixels % 8
     if whole < pixels:
         _write_depth(z, pixels - 8, form, out, byte)
-    for at in range(0, whole, 8):
-        _write_depth(z, at, form, out, byte)
-        store(z, at, splat(0.0))
+    if form == METRES:
+        _write_all(z, whole, METRES, out, byte)
+    elif form == MILLIMETRES:
+        _write_all(z, whole, MILLIMETRES, out, byte)
+    else:
+        _write_all(z, whole, INVERSE, out, byte)
     for at in range(whole, pixels + 8):
         z[at] = 0
 

@@ -29,6 +29,8 @@ from housemates.kernels.vector import (
 
 SLACK = 1e-3
 """Outlines are this much wider (pixels), so that two parts that touch leave no crack between them."""
+PLANES_MOST = 24
+"""Room in a list of planes [4, 24]: a, b, c of 1/z = a col + b row + c, and space for their values at the start of a row."""
 STEEP = 1e-25
 """The smallest column coefficient an edge may have: a horizontal edge becomes a very steep one, never a division by zero."""
 
@@ -116,21 +118,31 @@ def fill_three(z, width, y0, y1, edges, lane, stride, count, p, q, r, spans):
             store(z, at, vmax(load(z, at), select(lanes < splat(left), value, splat(0.0))))
 
 
+@inner
+def _start_row(planes, n_planes, row):
+    """b row + c of all planes, into the fourth row of the list."""
+    for k in range(0, n_planes, 8):
+        start = fma(load(planes, PLANES_MOST + k), splat(row), load(planes, 2 * PLANES_MOST + k))
+        store(planes, 3 * PLANES_MOST + k, start)
+
+
 @kernel
 def fill_many(z, width, y0, y1, edges, lane, stride, count, planes, n_planes, nearest, spans):
-    """Rows y0 .. y1 of an outline with any number of planes [n_planes * 3] behind it; nothing with 1/z over `nearest`."""
+    """Rows y0 .. y1 of an outline with any number of planes behind it; nothing with 1/z over `nearest`."""
     lanes = count_up()
     limit, nothing = splat(nearest), splat(0.0)
     for top in range(y0, y1 + 1, 8):
         span_ends(edges, lane, stride, count, top, width, spans)
         for j in range(min(8, y1 + 1 - top)):
-            last, row = spans[8 + j], np.float32(top + j)
-            for x in range(spans[j], last + 1, 8):
+            first, last = spans[j], spans[8 + j]
+            if last < first:
+                continue
+            _start_row(planes, n_planes, np.float32(top + j))
+            for x in range(first, last + 1, 8):
                 xs = splat(x) + lanes
-                value = splat(np.inf)
-                for k in range(n_planes):
-                    start = planes[3 * k + 1] * row + planes[3 * k + 2]
-                    value = vmin(value, fma(splat(planes[3 * k]), xs, splat(start)))
+                value = fma(splat(planes[0]), xs, splat(planes[3 * PLANES_MOST]))
+                for k in range(1, n_planes):
+                    value = vmin(value, fma(splat(planes[k]), xs, splat(planes[3 * PLANES_MOST + k])))
                 value = select((xs <= splat(last)) & (value <= limit), value, nothing)
                 at = (top + j) * width + x
                 store(z, at, vmax(load(z, at), value))
@@ -144,13 +156,13 @@ def fill_surfaces(z, ids, width, y0, y1, edges, lane, stride, count, planes, n_p
     for top in range(y0, y1 + 1, 8):
         span_ends(edges, lane, stride, count, top, width, spans)
         for j in range(min(8, y1 + 1 - top)):
-            last, row = spans[8 + j], np.float32(top + j)
+            last = spans[8 + j]
+            _start_row(planes, n_planes, np.float32(top + j))
             for x in range(spans[j], last + 1, 8):
                 xs = splat(x) + lanes
-                value, seen = splat(np.inf), splat_int(first)
-                for k in range(n_planes):
-                    start = planes[3 * k + 1] * row + planes[3 * k + 2]
-                    found = fma(splat(planes[3 * k]), xs, splat(start))
+                value, seen = fma(splat(planes[0]), xs, splat(planes[3 * PLANES_MOST])), splat_int(first)
+                for k in range(1, n_planes):
+                    found = fma(splat(planes[k]), xs, splat(planes[3 * PLANES_MOST + k]))
                     seen = select(found < value, splat_int(first + k), seen)
                     value = vmin(value, found)
                 value = select((xs <= splat(last)) & (value <= limit), value, nothing)

@@ -8,7 +8,8 @@ edges are planes through the camera, which stay right when a part of the solid i
 
 import numpy as np
 
-from housemates.kernels.raster import STEEP, add_edge, fill_many, fill_one, fill_three
+from housemates.kernels.raster import PLANES_MOST, STEEP, fill_many, fill_one, fill_three
+from housemates.kernels.raster_prism import outline_prism
 from housemates.kernels.vector import (
     abs8,
     bits,
@@ -28,21 +29,9 @@ from housemates.kernels.vector import (
     vmin,
 )
 
-SIDES = 16
-"""The most sides a prism can have."""
 EDGES, PLANES, DUAL, Q = 0, 24, 33, 42
 """First row of each group in the set-up table [45, 8]: 6 outline edges x 4, 3 planes x 3, dual axes 3 x 3, q."""
 SETUP_ROWS = 45
-
-
-def _circle(shift: float) -> np.ndarray:
-    """[SIDES + 1, SIDES + 1, 2] float32: entry [n, k] is the direction at angle 2 pi (k + shift) / n."""
-    n = np.maximum(np.arange(SIDES + 1), 1)[:, None]
-    angle = 2 * np.pi * (np.arange(SIDES + 1)[None, :] + shift) / n
-    return np.stack([np.cos(angle), np.sin(angle)], axis=-1).astype(np.float32)
-
-
-CORNER, MIDDLE = _circle(0.5), _circle(1.0)
 
 
 @inner
@@ -167,75 +156,13 @@ def set_up_boxes(slots, width, near, setup, rows):
 
 
 @inner
-def _corner(slots, lane, x, y, z):
-    """Picture space of a point given in the solid's own coordinates."""
-    return (
-        slots[lane] + x * slots[24 + lane] + y * slots[48 + lane] + z * slots[72 + lane],
-        slots[8 + lane] + x * slots[32 + lane] + y * slots[56 + lane] + z * slots[80 + lane],
-        slots[16 + lane] + x * slots[40 + lane] + y * slots[64 + lane] + z * slots[88 + lane],
-    )
-
-
-@inner
-def _join(slots, lane, a, b, width, edges, count):
-    """Append the outline edge through the corners a and b."""
-    mx, my, mz = _cross(a, (b[0] - a[0], b[1] - a[1], b[2] - a[2]))
-    return add_edge(mx, my, mz, mx * slots[lane] + my * slots[8 + lane] + mz * slots[16 + lane], width, edges, count)
-
-
-@inner
-def _add_plane(setup, lane, nx, ny, nz, distance, planes, count):
-    """Append the face with normal (nx, ny, nz) and distance in the solid's own coordinates if it is seen; the new count."""
-    qx, qy, qz = setup[8 * Q + lane], setup[8 * Q + 8 + lane], setup[8 * Q + 16 + lane]
-    height = distance + nx * qx + ny * qy + nz * qz
-    if height > np.float32(-1e-5):
-        return count
-    for j in range(3):
-        at = 8 * (DUAL + j) + lane
-        planes[3 * count + j] = (nx * setup[at] + ny * setup[at + 24] + nz * setup[at + 48]) / height
-    return count + 1
-
-
-@kernel
-def outline_prism(slots, setup, lane, sides, taper, width, edges, planes):
-    """Outline edges and seen planes of the prism in one lane; the number of each."""
-    one, half = np.float32(1), np.float32(0.5)
-    flat = np.float32(np.cos(np.pi / sides))
-    lean, reach = half * flat * (one - taper), half * flat * (one + taper)
-    n_planes = _add_plane(setup, lane, np.float32(0), one, np.float32(0), one, planes, 0)
-    top_seen = n_planes > 0
-    n_planes = _add_plane(setup, lane, np.float32(0), -one, np.float32(0), one, planes, n_planes)
-    bottom_seen = n_planes > int(top_seen)
-    n_edges = 0
-    before = _add_plane(setup, lane, MIDDLE[sides, sides - 1, 0], lean, MIDDLE[sides, sides - 1, 1], reach, planes, n_planes)
-    was_seen = before > n_planes
-    for k in range(sides):
-        found = _add_plane(setup, lane, MIDDLE[sides, k, 0], lean, MIDDLE[sides, k, 1], reach, planes, n_planes)
-        seen = found > n_planes
-        n_planes = found
-        if seen == was_seen and seen == top_seen and seen == bottom_seen:
-            continue
-        x, z = CORNER[sides, k, 0], CORNER[sides, k, 1]
-        x1, z1 = CORNER[sides, k + 1, 0], CORNER[sides, k + 1, 1]
-        low, high = _corner(slots, lane, x, -one, z), _corner(slots, lane, taper * x, one, taper * z)
-        if seen != was_seen:
-            n_edges = _join(slots, lane, low, high, width, edges, n_edges)
-        if seen != bottom_seen:
-            n_edges = _join(slots, lane, low, _corner(slots, lane, x1, -one, z1), width, edges, n_edges)
-        if seen != top_seen:
-            n_edges = _join(slots, lane, high, _corner(slots, lane, taper * x1, one, taper * z1), width, edges, n_edges)
-        was_seen = seen
-    return n_edges, n_planes
-
-
-@inner
 def copy_planes(setup, lane, shows, planes):
     """The seen planes of a box as a list; how many."""
     count = 0
     for i in range(3):
         if shows >> i & 1:
             for j in range(3):
-                planes[3 * count + j] = setup[8 * (PLANES + 3 * i + j) + lane]
+                planes[PLANES_MOST * j + count] = setup[8 * (PLANES + 3 * i + j) + lane]
             count += 1
     return count
 
@@ -275,7 +202,7 @@ def _draw_box(z, width, y0, y1, setup, lane, shows, spans):
 
 
 @kernel
-def draw_slots(slots, count, sides, taper, width, near, z, setup, rows, edges, planes, spans):
+def draw_slots(slots, count, sides, taper, width, near, z, setup, rows, work, edges, planes, spans):
     """Draw the first `count` of eight solids into the z-buffer. sides, taper: [8] shape of each."""
     on, cut, face0, face1, face2 = set_up_boxes(slots, width, near, setup, rows)
     nearest = np.float32(1.0) / np.float32(near)
@@ -285,7 +212,9 @@ def draw_slots(slots, count, sides, taper, width, near, z, setup, rows, edges, p
         left &= left - 1
         y0, y1 = rows[lane], rows[8 + lane]
         if sides[lane] > 0:
-            n_edges, n_planes = outline_prism(slots, setup, lane, sides[lane], taper[lane], width, edges, planes)
+            n_edges, n_planes = outline_prism(
+                slots, setup[8 * DUAL :], setup[8 * Q :], lane, sides[lane], taper[lane], width, work, edges, planes
+            )
             if n_planes > 0:
                 fill_many(z, width, y0, y1, edges, 0, 1, n_edges, planes, n_planes, nearest, spans)
             continue

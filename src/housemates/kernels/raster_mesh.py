@@ -7,7 +7,7 @@ that whole groups are turned down at once.
 
 import numpy as np
 
-from housemates.kernels.raster import SLACK, add_edge, fill_many, fill_one
+from housemates.kernels.raster import PLANES_MOST, SLACK, add_edge, fill_many, fill_one
 from housemates.kernels.vector import (
     bits,
     ceil8,
@@ -181,5 +181,5 @@ def draw_triangles(triangles, at, m, turn, eye, width, near, z, setup, box, edge
         awkward &= awkward - 1
         list_edges(setup, lane, True, width, edges)
         for j in range(3):
-            planes[j] = setup[8 * (PLANE + j) + lane]
+            planes[PLANES_MOST * j] = setup[8 * (PLANE + j) + lane]
         fill_many(z, width, 0, width - 1, edges, 0, 1, 3, planes, 1, np.float32(1.0) / np.float32(near), spans)

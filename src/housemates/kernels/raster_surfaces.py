@@ -6,9 +6,10 @@ the last pass looks them up. Number 0 is nothing.
 
 import numpy as np
 
-from housemates.kernels.raster import fill_surfaces
-from housemates.kernels.raster_convex import copy_planes, outline_prism, set_up_boxes
+from housemates.kernels.raster import PLANES_MOST, fill_surfaces
+from housemates.kernels.raster_convex import DUAL, Q, copy_planes, set_up_boxes
 from housemates.kernels.raster_mesh import PLANE, list_edges, set_up_triangles
+from housemates.kernels.raster_prism import outline_prism
 from housemates.kernels.vector import kernel, lowest
 
 AMBIENT, FROM_ABOVE, FROM_SIDE, FROM_CAMERA = 0.48, 0.27, 0.10, 0.15
@@ -38,7 +39,7 @@ def shade(paint, a, b, c, lens, axes):
 def _add_surfaces(planes, n_planes, paint, label, lens, axes, count, paints, labels):
     """Give numbers to the planes of one solid; the new count."""
     for k in range(n_planes):
-        paints[count + k] = shade(paint, planes[3 * k], planes[3 * k + 1], planes[3 * k + 2], lens, axes)
+        paints[count + k] = shade(paint, planes[k], planes[PLANES_MOST + k], planes[2 * PLANES_MOST + k], lens, axes)
         labels[count + k] = label
     return count + n_planes
 
@@ -47,7 +48,7 @@ def _add_surfaces(planes, n_planes, paint, label, lens, axes, count, paints, lab
 def draw_slot_surfaces(slots, filled, shape, width, near, z, ids, table, lens, axes, count, paints, labels):
     """`draw_slots` with surface numbers. shape: (sides, taper, paint, label) of the eight solids; the new surface count."""
     sides, taper, paint, label = shape
-    setup, rows, edges, planes, spans = table
+    setup, rows, work, edges, planes, spans = table
     on, _, face0, face1, face2 = set_up_boxes(slots, width, near, setup, rows)
     nearest = np.float32(1.0) / np.float32(near)
     left = on & ((1 << filled) - 1)
@@ -56,7 +57,9 @@ def draw_slot_surfaces(slots, filled, shape, width, near, z, ids, table, lens, a
         left &= left - 1
         first = count
         if sides[lane] > 0:
-            n_edges, n_planes = outline_prism(slots, setup, lane, sides[lane], taper[lane], width, edges, planes)
+            n_edges, n_planes = outline_prism(
+                slots, setup[8 * DUAL :], setup[8 * Q :], lane, sides[lane], taper[lane], width, work, edges, planes
+            )
         else:
             shows = (face0 >> lane & 1) | (face1 >> lane & 1) << 1 | (face2 >> lane & 1) << 2
             n_edges, n_planes = 6, copy_planes(setup, lane, shows, planes)
@@ -76,7 +79,7 @@ def draw_triangle_surfaces(
     triangles, group, m, turn, eye, skin, width, near, z, ids, table, box, lens, axes, count, paints, labels
 ):
     """`draw_triangles` with surface numbers. skin: (paint, label) of all triangles; the new surface count."""
-    setup, _, edges, planes, spans = table
+    setup, _, _, edges, planes, spans = table
     drawn, awkward = set_up_triangles(triangles, group * 104, m, turn, eye, width, near, setup, box)
     nearest = np.float32(1.0) / np.float32(near)
     left = drawn | awkward
@@ -86,7 +89,7 @@ def draw_triangle_surfaces(
         cut = awkward >> lane & 1 == 1
         n_edges = list_edges(setup, lane, cut, width, edges)
         for j in range(3):
-            planes[j] = setup[8 * (PLANE + j) + lane]
+            planes[PLANES_MOST * j] = setup[8 * (PLANE + j) + lane]
         y0, y1 = (0, width - 1) if cut else (box[16 + lane], box[24 + lane])
         first, which = count, 8 * group + lane
         count = _add_surfaces(planes, 1, skin[0][which], skin[1][which], lens, axes, count, paints, labels)
