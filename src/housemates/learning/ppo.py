@@ -144,6 +144,6 @@ def update(
                 losses["clip_fraction"] = (ratio.exp() - 1).abs().gt(config.clip).float().mean()
                 losses["gradient_norm"] = norm
             for name, number in losses.items():
-                sums[name] = sums.get(name, 0.0) + float(number)
+                sums[name] = sums.get(name, 0.0) + float(number.detach())
             passes += 1
     return {name: total / passes for name, total in sums.items()}

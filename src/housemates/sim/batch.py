@@ -14,6 +14,7 @@ import numpy as np
 
 from housemates.homes.home import Home
 from housemates.sim import control, observe
+from housemates.sim.cameras import PICTURES, Cameras
 from housemates.sim.rules import WINDOW, Rules, numbers
 from housemates.sim.state import MOST_ROBOTS, MUST_DECIDE, Fields, allocate
 from housemates.sim.supports import supports
@@ -57,8 +58,12 @@ class Batch:
         stored_spawns: bool = False,
         autoreset: bool = True,
         world: World | None = None,
+        pixels: int = 64,
     ) -> None:
-        """`size` homes play random `episodes` (or the ones given to `reset` and `follow`); `world` reuses a packed one."""
+        """`size` homes play random `episodes` (or the ones given to `reset` and `follow`).
+
+        stored_spawns: robots start where the episodes say; world: reuses a packed one; pixels: side of the pictures.
+        """
         if not 1 <= robots <= MOST_ROBOTS:
             raise ValueError(f"a home has 1 to {MOST_ROBOTS} robots, got {robots}")
         if size < 1:
@@ -77,6 +82,8 @@ class Batch:
         self.records, self.ended_records = allocate(size, robots)
         self.state, self.ended = Fields(self.records, robots), Fields(self.ended_records, robots)
         self.state.rng[:] = np.random.SeedSequence([seed, size]).generate_state(size, np.uint64)
+        self.pixels = pixels
+        self._cameras: Cameras | None = None
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
         self._hands = None
         self._done = np.zeros(size, np.bool_)
@@ -163,12 +170,14 @@ class Batch:
         """Write one observation of every robot in which [E, R] (default: all) into `out` and return it.
 
         `state` [E, R, 16 + 2 (R - 1)] float32, `predicates` [E, R, 14 R + R + 27] uint8, `gps_compass` [E, R, 3] float32,
-        `window` [E, R, 40, 3] float32. Rows of robots that are not asked for are left as they are.
+        `window` [E, R, 40, 3] float32, `depth` [E, R, S, S, 1] uint8 inverse depth (or, by the buffer's type, float32 metres or
+        uint16 millimetres), `rgb` [E, R, S, S, 3] uint8, `segmentation` [E, R, S, S, 1] int16. Rows of robots that are not
+        asked for are left as they are.
         """
         shape, dtype = self.observation(name)
         if out is None:
             out = np.zeros((self.size, self.robots, *shape), dtype)
-        elif out.shape != (self.size, self.robots, *shape) or out.dtype != dtype:
+        elif out.shape != (self.size, self.robots, *shape) or (out.dtype != dtype and name != "depth"):
             wanted = (self.size, self.robots, *shape)
             raise ValueError(f"the buffer for '{name}' must be {wanted} {np.dtype(dtype)}, got {out.shape} {out.dtype}")
         which = np.ones((self.size, self.robots), np.bool_) if which is None else which
@@ -176,6 +185,8 @@ class Batch:
             observe.write_state(self.world, self.records, which, out)
         elif name == "predicates":
             observe.write_predicates(self.world, self.records, which, out)
+        elif name in PICTURES:
+            self.cameras.heads(name, self.records, which, out)
         elif name == "gps_compass":
             observe.write_gps_compass(self.records, which, out)
         else:
@@ -189,10 +200,18 @@ class Batch:
             "predicates": ((observe.predicates_size(self.robots),), np.uint8),
             "gps_compass": ((3,), np.float32),
             "window": ((WINDOW, 3), np.float32),
+            **{k: ((self.pixels, self.pixels, channels), kind) for k, (channels, kind) in PICTURES.items()},
         }
         if name not in known:
             raise ValueError(f"no observation '{name}' - choose one of: {', '.join(known)}")
         return known[name]
+
+    @property
+    def cameras(self) -> Cameras:
+        """The head cameras; packing the homes for the renderer is put off until somebody looks."""
+        if self._cameras is None:
+            self._cameras = Cameras(self.world, self.episodes, self.homes, self.size, self.robots, self.pixels, self.threads)
+        return self._cameras
 
     def save(self) -> dict[str, np.ndarray]:
         """A copy of the complete state; `restore` continues from it bit for bit."""

@@ -74,9 +74,9 @@ def write_gps_compass(state, which, out):
         for r in range(robots):
             if which[e, r]:
                 dx, dz = s.pose[r, 0] - s.spawn[r, 0], s.pose[r, 1] - s.spawn[r, 1]
-                c, s = np.cos(s.spawn[r, 2]), np.sin(s.spawn[r, 2])
-                out[e, r, 0] = c * dx - s * dz
-                out[e, r, 1] = s * dx + c * dz
+                cosine, sine = np.cos(s.spawn[r, 2]), np.sin(s.spawn[r, 2])
+                out[e, r, 0] = cosine * dx - sine * dz
+                out[e, r, 1] = sine * dx + cosine * dz
                 out[e, r, 2] = -wrap(s.pose[r, 2] - s.spawn[r, 2])
 
 
@@ -130,9 +130,9 @@ def object_in_place(world, s, i, kind):
             x -= world.homes[h].door_motion[box, 0] * s.door[box]
             y -= world.homes[h].door_motion[box, 1] * s.door[box]
             z -= world.homes[h].door_motion[box, 2] * s.door[box]
-        c, s = np.cos(world.homes[h].place_yaw[kind, n]), np.sin(world.homes[h].place_yaw[kind, n])
-        half = world.homes[h].place_half[kind, n]
-        if abs(c * x - s * z) <= half[0] and abs(y) <= half[1] and abs(s * x + c * z) <= half[2]:
+        yaw, half = world.homes[h].place_yaw[kind, n], world.homes[h].place_half[kind, n]
+        cosine, sine = np.cos(yaw), np.sin(yaw)
+        if abs(cosine * x - sine * z) <= half[0] and abs(y) <= half[1] and abs(sine * x + cosine * z) <= half[2]:
             return True
     return False
 

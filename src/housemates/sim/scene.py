@@ -124,6 +124,11 @@ def gather(templates: Sequence[Template]) -> Shapes:
     )
 
 
+def pick(source: Parts | Meshes, chosen: np.ndarray) -> Parts | Meshes:
+    """Some of the parts or triangles, chosen by a mask."""
+    return _pick_faces(source, chosen) if isinstance(source, Meshes) else _pick_parts(source, chosen)
+
+
 def _pick_parts(parts: Parts, chosen: np.ndarray) -> Parts:
     return Parts(**{name: array[chosen] for name, array in vars(parts).items()})
 

@@ -1,0 +1,200 @@
+"""What the robots of a batch see: poses of everything that moves are read off the state, then the renderer draws.
+
+Only robots that are asked for are drawn for, and only their homes are brought up to date.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from housemates.homes import fetch
+from housemates.homes.fetch_body import fetch_parts
+from housemates.homes.home import Home
+from housemates.homes.objects import OBJECTS, object_parts
+from housemates.kernels.kinematics import forward_kinematics
+from housemates.sim.pictures import Renderer
+from housemates.sim.scene import Template, link_templates, nothing_placed, pack, pick
+from housemates.sim.world import World
+from housemates.tasks.storage import CLUTTER, Episodes
+
+DOORS = 3
+ROBOT_LABEL, OBJECT_LABEL, CLUTTER_LABEL = 1000, 2000, 3000
+"""Labels in segmentation pictures: ROBOT_LABEL + robot, OBJECT_LABEL + target object, CLUTTER_LABEL for other objects."""
+PICTURES = {"depth": (1, np.uint8), "rgb": (3, np.uint8), "segmentation": (1, np.int16)}
+"""Picture observations: channels and default type."""
+
+
+class Body(NamedTuple):
+    """The robot's chain of links and its camera, for the kernel."""
+
+    origin: np.ndarray
+    axis: np.ndarray
+    kind: np.ndarray
+    parent: np.ndarray
+    joint: np.ndarray
+    camera: np.ndarray
+    """[4, 4] camera to base."""
+
+
+@njit(cache=True, nogil=True)
+def _write_pose(out, rotation, x, y, z):
+    for i in range(3):
+        for j in range(3):
+            out[i, j] = rotation[i, j]
+    out[0, 3], out[1, 3], out[2, 3] = x, y, z
+
+
+@njit(cache=True, nogil=True)
+def _upright(out, yaw, x, y, z):
+    c, s = np.cos(yaw), np.sin(yaw)
+    out[0, 0], out[0, 1], out[0, 2], out[0, 3] = c, 0.0, s, x
+    out[1, 0], out[1, 1], out[1, 2], out[1, 3] = 0.0, 1.0, 0.0, y
+    out[2, 0], out[2, 1], out[2, 2], out[2, 3] = -s, 0.0, c, z
+
+
+@njit(cache=True, nogil=True)
+def _door_pose(home, box, value, out):
+    """World pose [3, 4] of a door or drawer at a joint value, for parts given at joint zero."""
+    axis, origin = home.door_axis[box], home.door_origin[box]
+    turns = home.door_turns[box] == 1
+    c, s = (np.cos(value), np.sin(value)) if turns else (1.0, 0.0)
+    for i in range(3):
+        for j in range(3):
+            out[i, j] = (1 - c) * axis[i] * axis[j] + (c if i == j else 0.0)
+    out[0, 1] -= s * axis[2]
+    out[0, 2] += s * axis[1]
+    out[1, 0] += s * axis[2]
+    out[1, 2] -= s * axis[0]
+    out[2, 0] -= s * axis[1]
+    out[2, 1] += s * axis[0]
+    for i in range(3):
+        moved = out[i, 0] * origin[0] + out[i, 1] * origin[1] + out[i, 2] * origin[2]
+        out[i, 3] = origin[i] - moved if turns else axis[i] * value
+
+
+@njit(cache=True, nogil=True)
+def place_everything(world, state, clutter_kind, clutter, clutter_yaw, body, shown, first_object, links, template, pose, home):
+    """Bring the homes of the mask shown [E] up to date in template [E, N], pose [E, N, 3, 4] and home [E].
+
+    Places are: 3 doors, R x L links, 2 target objects, 10 clutter objects. links [1, R, L, 4, 4] is scratch space.
+    """
+    robots, count = links.shape[1], links.shape[2]
+    arms, bases = np.empty((1, robots, 7)), np.empty((1, robots, 3))
+    for e in range(shown.shape[0]):
+        if not shown[e]:
+            continue
+        s = state[e]
+        h, episode = s.home, world.episodes[s.episode]
+        home[e] = h * (DOORS + 1)
+        for box in range(DOORS):
+            template[e, box] = h * (DOORS + 1) + 1 + box
+            _door_pose(world.homes[h], box, s.door[box], pose[e, box])
+        for r in range(robots):
+            arms[0, r], bases[0, r] = s.arm[r], s.pose[r]
+        forward_kinematics(body.origin, body.axis, body.kind, body.parent, body.joint, arms, bases, links)
+        at = DOORS
+        for r in range(robots):
+            for n in range(count):
+                frame = links[0, r, n]
+                _write_pose(pose[e, at], frame, frame[0, 3], frame[1, 3], frame[2, 3])
+                at += 1
+        for i in range(2):
+            template[e, at] = first_object + episode.kind[i]
+            holder = -1
+            for r in range(robots):
+                if s.held[r] == i:
+                    holder = r
+            if holder < 0:
+                _upright(pose[e, at], s.thing_yaw[i], s.thing[i, 0], s.thing[i, 1], s.thing[i, 2])
+            else:
+                frame = links[0, holder, count - 1]
+                reach = fetch.GRIP[0]
+                _upright(
+                    pose[e, at],
+                    s.thing_yaw[i] + s.pose[holder, 2],
+                    frame[0, 3] + reach * frame[0, 0],
+                    frame[1, 3] + reach * frame[1, 0],
+                    frame[2, 3] + reach * frame[2, 0],
+                )
+            at += 1
+        for k in range(clutter_kind.shape[1]):
+            kind, p = clutter_kind[s.episode, k], clutter[s.episode, k]
+            template[e, at] = first_object + kind if kind >= 0 else -1
+            if kind >= 0:
+                _upright(pose[e, at], clutter_yaw[s.episode, k], p[0], p[1], p[2])
+            at += 1
+
+
+class Cameras:
+    """The robots' head cameras, and others anywhere, in all homes of a batch."""
+
+    def __init__(
+        self,
+        world: World,
+        episodes: Episodes,
+        homes: Sequence[Home],
+        size: int,
+        robots: int,
+        pixels: int = 64,
+        threads: int = 1,
+        hide: Sequence[str] = (),
+        hfov: float = fetch.CAMERA_FOV,
+    ) -> None:
+        """size: homes in the batch; pixels: side of the pictures; hide: labels that are not drawn, such as ("ceiling",)."""
+        links = link_templates(fetch_parts(), len(fetch.LINKS))
+        objects = link_templates(object_parts()[0], len(OBJECTS))
+        templates = [t for home, row in zip(homes, world.homes, strict=True) for t in _home_and_doors(home, row, hide)]
+        first_link, on_robots = len(templates), robots * len(links)
+        self.first_object = first_link + len(links)
+        self.world, self.episodes, self.robots, self.pixels = world, episodes, robots, pixels
+        self.renderer = Renderer([*templates, *links, *objects], pixels, hfov, threads=threads)
+        self.placed = nothing_placed(size, DOORS + on_robots + 2 + CLUTTER)
+        self.placed.template[:, DOORS : DOORS + on_robots] = np.tile(first_link + np.arange(len(links)), robots)
+        self.placed.label[:, DOORS : DOORS + on_robots] = ROBOT_LABEL + np.repeat(np.arange(robots), len(links))
+        self.placed.label[:, DOORS + on_robots :] = [OBJECT_LABEL, OBJECT_LABEL + 1] + [CLUTTER_LABEL] * CLUTTER
+        chain = fetch.chain()
+        self.body = Body(chain.origin, chain.axis, chain.kind, chain.parent, chain.joint, fetch.camera_to_base())
+        self._links = np.zeros((1, robots, len(links), 4, 4))
+        self._clutter = tuple(np.ascontiguousarray(getattr(episodes, k)) for k in ("clutter_kind", "clutter", "clutter_yaw"))
+
+    def update(self, records: np.ndarray, shown: np.ndarray) -> None:
+        """Bring the homes of the mask shown [E] up to date with the state."""
+        kinds, points, yaws = self._clutter
+        place_everything(
+            self.world, records, kinds, points, yaws, self.body, shown, self.first_object, self._links,
+            self.placed.template, self.placed.pose, self.placed.home,
+        )  # fmt: skip
+
+    def heads(self, name: str, records: np.ndarray, which: np.ndarray, out: np.ndarray) -> None:
+        """Head pictures of the robots in which [E, R] into out [E, R, S, S, C]; other rows are left as they are."""
+        self.update(records, which.any(axis=1))
+        slot = np.flatnonzero(which)
+        camera = fetch.base_to_world(records["pose"][:, : self.robots].reshape(-1, 3)[slot]) @ self.body.camera
+        self.draw(name, slot // self.robots, camera, out, slot)
+
+    def draw(self, name: str, home: np.ndarray, camera: np.ndarray, out: np.ndarray, slot: np.ndarray | None = None) -> None:
+        """Pictures of cameras [J, 4, 4] standing in homes [J] (brought up to date before) into out[slot]."""
+        getattr(self.renderer, name)(self.placed, home, camera, out, slot)
+
+
+def _home_and_doors(home: Home, row: np.void, hide: Sequence[str]) -> list[Template]:
+    """A home's still parts (whatever no skill moves), then its fridge door and two drawers."""
+    bodies = [int(joint) + 1 for joint in row["door_joint"]]
+    source = home.meshes if home.meshes is not None else home.parts
+    shown = ~np.isin(source.label, [k for k, label in enumerate(home.labels) if label in hide])
+    chosen = [shown & ~np.isin(source.body, bodies), *(shown & (source.body == body) for body in bodies)]
+    return [pack(**{"parts" if home.meshes is None else "meshes": pick(source, c)}) for c in chosen]
+
+
+def overhead(low: Sequence[float], high: Sequence[float], hfov: float) -> np.ndarray:
+    """A camera [4, 4] that looks straight down on the floor rectangle low..high (x, z); +x is right, +z is down."""
+    middle = (np.asarray(low) + np.asarray(high)) / 2
+    half = max(high[0] - low[0], high[1] - low[1]) / 2
+    pose = np.eye(4)
+    pose[:3, 0], pose[:3, 1], pose[:3, 2] = (1, 0, 0), (0, 0, -1), (0, 1, 0)
+    pose[:3, 3] = middle[0], 1.05 * half / np.tan(np.radians(hfov) / 2), middle[1]
+    return pose
