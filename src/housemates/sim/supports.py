@@ -73,10 +73,7 @@ def _tops(home: Home) -> np.ndarray:
             shrink = np.sqrt(0.5) * (parts.taper[n] if rotation[1, up] > 0 else 1.0)
         height, size = float(parts.center[n, 1]) + half[up], half[[a, b]] * shrink
         if height > SMALLEST and size.min() >= SMALLEST:
-            row = np.zeros((), SUPPORT)
-            row["center"], row["axis"], row["half"], row["height"] = parts.center[n, [0, 2]], rotation[[0, 2], a], size, height
-            row["box"] = -1
-            rows.append(row)
+            rows.append((parts.center[n, [0, 2]], rotation[[0, 2], a], size, height, 0.0, -1, (0.0, 0.0, 0.0)))
     return np.array(rows, SUPPORT)
 
 
