@@ -50,12 +50,12 @@ class Macro:
 
 MACROS = (
     Macro((0.735, 6.37), np.pi / 2, True, 0.07, (0.0, 0.0, 0.0), (0.0, 0.0), (4.40, 7.95)),
-    Macro((-2.0, 0.87), np.pi / 2, True, 0.06, (0.03, -0.08, 0.04), (0.06, -0.04), (4.36, 7.75)),
-    Macro((-2.0, 1.64), np.pi / 2, True, 0.03, (-0.04, 0.07, -0.05), (-0.05, 0.05), (4.42, 7.72)),
-    Macro((-2.0, 1.63), np.pi / 2, False, 0.10, (0.05, 0.05, 0.06), (0.04, 0.08), (4.38, 7.80)),
-    Macro((3.9, 1.85), -np.pi / 2, False, 0.05, (-0.05, -0.05, -0.06), (0.08, 0.02), (4.40, 7.78)),
+    Macro((-2.0, 0.87), np.pi / 2, True, 0.06, (0.03, -0.08, 0.04), (0.06, -0.04), (4.36, 7.72)),
+    Macro((-2.0, 1.64), np.pi / 2, True, 0.03, (-0.04, 0.07, -0.05), (-0.05, 0.05), (4.38, 7.80)),
+    Macro((-2.0, 1.63), np.pi / 2, False, 0.10, (0.05, 0.05, 0.06), (0.04, 0.08), (4.36, 7.85)),
+    Macro((1.82, 7.28), np.pi, False, 0.05, (-0.05, -0.05, -0.06), (0.08, 0.02), (4.40, 7.78)),
 )
-"""The four kitchens of ReplicaCAD (sc0 to sc3) and a fifth on the opposite wall of the hall."""
+"""The four kitchens of ReplicaCAD (sc0 to sc3) and a fifth on the upper room's far wall, facing another way."""
 
 
 def rooms(macro: Macro) -> tuple[Room, ...]:
@@ -69,7 +69,7 @@ def rooms(macro: Macro) -> tuple[Room, ...]:
         Room("bay", (right, -1.2), (east, top)),
         Room("alcove", (1.5 + macro.alcove[0], -2.0), (3.65 + macro.alcove[1], -1.2)),
         Room("passage", (-1.85, -3.1), (-0.45, -2.8)),
-        Room("entry", (-2.05, -4.56), (0.7, -3.1)),
+        Room("entry", (-2.05, -4.56), (0.35, -3.1)),
     )
 
 
