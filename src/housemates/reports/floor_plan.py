@@ -203,10 +203,10 @@ def _drive(axes: Axes, home: Home) -> None:
 
 def _annotate(axes: Axes, home: Home, scene: Scene | None) -> None:
     """The episode, the rooms' names and the pieces' names."""
-    for room in home.rooms:
-        x, z = room_middle(home, room)
-        axes.text(z, x, room.name, fontsize=13, color="#5d8f6a", alpha=0.55, ha="center", va="center", style="italic", zorder=3)
+    rooms = [(room.name, room_middle(home, room)) for room in home.rooms]
+    place_labels(axes, [Label(name, (z, x), "#5d8f6a", background=True) for name, (x, z) in rooms], size=13)
     clear: list[tuple[float, float, float]] = []
+    names: list[Label] = []
     for number, thing in enumerate(scene.things if scene else ()):
         colour = THINGS[number % len(THINGS)]
         if len(thing.path):
@@ -225,8 +225,8 @@ def _annotate(axes: Axes, home: Home, scene: Scene | None) -> None:
         axes.add_patch(Circle((z, x), 0.3, fc="#f6c445", ec="#6b5200", lw=1.2, alpha=0.9, zorder=12))
         axes.plot([z, z - 0.3 * np.sin(yaw)], [x, x + 0.3 * np.cos(yaw)], color="#6b5200", lw=1.6, zorder=13)
         clear.append((z, x, 0.3))
-        axes.text(z, x - 0.42, f"robot {number}", fontsize=7.5, color="#6b5200", ha="center", va="center", zorder=21)
-    place_labels(axes, piece_labels(home), size=7.5, keep_clear=clear)
+        names.append(Label(f"robot {number}", (z, x - 0.25), "#6b5200", at=(z, x - 0.42)))
+    place_labels(axes, names + piece_labels(home), size=7.5, keep_clear=clear)
 
 
 def _legend(axes: Axes, scene: Scene | None) -> None:

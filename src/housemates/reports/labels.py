@@ -25,6 +25,8 @@ class Label:
     """Drawing coordinates."""
     colour: str = "#333333"
     bold: bool = False
+    background: bool = False
+    """Large and pale, behind everything else, without a line (the name of a room)."""
     at: tuple[float, float] | None = None
     """Where it would best stand, if not on its point."""
 
@@ -66,17 +68,19 @@ def place_labels(
     (x0, x1), (y0, y1) = sorted(axes.get_xlim()), sorted(axes.get_ylim())
     taken = [(x - r, y - r, x + r, y + r) for x, y, r in keep_clear or ()]
     for label in labels:
-        text = axes.text(
-            *label.point, label.text, fontsize=size, color=label.colour, ha="center", va="center", zorder=20,
-            fontweight="bold" if label.bold else "normal", linespacing=1.0,
-            path_effects=[withStroke(linewidth=size * 0.3, foreground="white")],
-        )  # fmt: skip
+        text = axes.text(*label.point, label.text, fontsize=size, color=label.colour, ha="center", va="center")
+        if label.background:
+            text.set(style="italic", alpha=0.55, zorder=3)
+        else:
+            halo = withStroke(linewidth=size * 0.3, foreground="white")
+            text.set(fontweight="bold" if label.bold else "normal", zorder=20, path_effects=[halo])
         box = text.get_window_extent()
         (a, b), (c, d) = inverse.transform([(box.x0, box.y0), (box.x1, box.y1)])
         wide, high = abs(c - a), abs(d - b)
         spot = free_spot((wide, high), label.at or label.point, np.array(taken).reshape(-1, 4), (x0, y0), (x1, y1))
         text.set_position(spot)
         taken.append((spot[0] - wide / 2, spot[1] - high / 2, spot[0] + wide / 2, spot[1] + high / 2))
-        if abs(spot[1] - label.point[1]) > high or abs(spot[0] - label.point[0]) > wide * 0.6:
+        far = abs(spot[1] - label.point[1]) > high or abs(spot[0] - label.point[0]) > wide * 0.6
+        if far and not label.background:
             axes.plot(*zip(label.point, spot, strict=True), color=label.colour, lw=0.6, alpha=0.8, zorder=15)
             axes.plot(*label.point, marker="o", ms=2, color=label.colour, zorder=15)

@@ -1,0 +1,50 @@
+"""The README's promises: its Python runs as printed, its pictures and pages are there."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from housemates.cli import main
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def quickstart() -> str:
+    """The block of Python in the README."""
+    found = re.search(r"<!-- quickstart.*?-->\n```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    assert found, "README.md has no quickstart block"
+    return found.group(1)
+
+
+def test_the_quickstart_runs_as_printed(tmp_path):
+    done = subprocess.run([sys.executable, "-c", quickstart()], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"^eval/00: \d+\.\d m2, .*024_bowl.*\nthe robots start \d+\.\d m apart\nrobot 0 sees", done.stdout)
+
+
+def test_the_quickstart_is_short():
+    assert len([line for line in quickstart().splitlines() if line.strip()]) <= 12
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_links_of_a_page_lead_somewhere(page):
+    links = re.findall(r"\]\(([^)#]+)\)", page.read_text())
+    missing = [link for link in links if "://" not in link and not (page.parent / link).exists()]
+    assert missing == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_commands_of_a_page_exist(page, capsys):
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    known = re.findall(r"• (\w+)", capsys.readouterr().out)
+    named = re.findall(r"^    housemates (\w+)", page.read_text(), re.MULTILINE)
+    assert set(named) <= set(known)
+
+
+def test_the_contact_sheet_is_small_enough_for_a_page():
+    assert (ROOT / "docs" / "images" / "homes.png").stat().st_size < 600_000
