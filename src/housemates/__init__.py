@@ -7,6 +7,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from housemates.envs.parallel import make
+    from housemates.envs.vector import make_vec
     from housemates.homes.generate import generate_home
     from housemates.homes.replicacad import load_replicacad
     from housemates.homes.splits import load_split
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-__all__ = ["__version__", "generate_home", "load_episodes", "load_replicacad", "load_split", "render_depth"]
+__all__ = ["__version__", "generate_home", "load_episodes", "load_replicacad", "load_split", "make", "make_vec", "render_depth"]
 
 _WHERE = {
     "generate_home": "housemates.homes.generate",
@@ -23,6 +25,8 @@ _WHERE = {
     "load_replicacad": "housemates.homes.replicacad",
     "load_episodes": "housemates.tasks.episodes",
     "render_depth": "housemates.sim.pictures",
+    "make": "housemates.envs.parallel",
+    "make_vec": "housemates.envs.vector",
 }
 
 

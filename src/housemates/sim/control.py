@@ -127,7 +127,7 @@ def move_all(world, state, rules, actions, low, high):
 
 @njit(cache=True, nogil=True)
 def move_robot(world, s, rules, actions, e, r):
-    """Base (no sliding: a blocked robot stays) and arm of one robot; what it carries turns with it."""
+    """Base (no sliding: a blocked robot stays) and arm of one robot."""
     s.action[r], s.executed[r] = MUST_DECIDE, NO_OP
     s.terms[r, :] = 0.0
     s.discounted[r], s.factor[r], s.duration[r] = 0.0, 1.0, 0
@@ -135,8 +135,6 @@ def move_robot(world, s, rules, actions, e, r):
     if left != 0.0:
         turn(s, r, left, rules.turn)
         s.executed[r] = TURN_LEFT if left > 0 else TURN_RIGHT
-        if s.held[r] >= 0:
-            s.thing_yaw[s.held[r]] = wrap(s.thing_yaw[s.held[r]] + left)
     ahead = command(actions, e, r, 0) * rules.forward
     if ahead != 0.0 and drive(world, s, r, ahead):
         s.executed[r] = MOVE_FORWARD
@@ -178,6 +176,8 @@ def grasp(world, s, r, hand, turned, place):
             best, chosen = distance, i
     if chosen >= 0:
         s.held[r], s.executed[r] = chosen, PICK + chosen
+        # In a hand an object turns with the robot: its yaw is then counted from the robot's (see `cameras`).
+        s.thing_yaw[chosen] = wrap(s.thing_yaw[chosen] - s.pose[r, 2])
     return chosen
 
 
@@ -225,6 +225,7 @@ def release(world, supports, s, r, place, cells):
     """
     i, h = s.held[r], s.home
     s.held[r], s.inside[i] = -1, -1
+    s.thing_yaw[i] = wrap(s.thing_yaw[i] + s.pose[r, 2])
     kind = world.episodes[s.episode].kind[i]
     x, y, z = s.thing[i, 0], s.thing[i, 1], s.thing[i, 2]
     best, sx, sy, sz = 0.0, 0.0, 0.0, 0.0

@@ -1,0 +1,71 @@
+"""From the arguments of `make` and `make_vec` to a batch: which homes, which episodes, which rules, which seed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+
+from housemates.homes.home import Home
+from housemates.sim.batch import Batch
+from housemates.sim.rules import Rules
+from housemates.tasks.episodes import Episodes, load_episodes
+from housemates.tasks.tasks import get_task
+
+RENDER_MODES = ("rgb_array",)
+
+
+def load(task: str, split: str, homes: Sequence[Home] | None, episodes: Episodes | None) -> tuple[Sequence[Home], Episodes]:
+    """The homes and episodes to play: those given, or the package's own of a split."""
+    name = get_task(task).name
+    if episodes is not None:
+        if homes is None:
+            raise ValueError("episodes were given without their homes - give both (homes=..., episodes=...)")
+        if episodes.task != name:
+            raise ValueError(f"the episodes are of {episodes.task}, not of {name} - give the task they were made for")
+        return homes, episodes
+    if homes is None:
+        from housemates.homes.splits import load_split
+
+        homes = load_split(split)
+    return homes, load_episodes(name, split, homes=homes)
+
+
+def change(rules: Rules | None, changes: dict[str, Any]) -> Rules:
+    """Rules (default: the paper's) with some fields changed by name."""
+    known = [field.name for field in fields(Rules)]
+    for name in changes:
+        if name not in known:
+            raise TypeError(f"no argument or rule '{name}' - the rules are: {', '.join(known)}")
+    return replace(rules or Rules(), **changes)
+
+
+def new_batch(
+    homes: Sequence[Home], episodes: Episodes, count: int, robots: int, rules: Rules, seed: int, **options: Any
+) -> Batch:
+    """A batch of `count` homes; robots start where the episodes say, if they say it for all of them."""
+    spawn = episodes.spawn
+    stored = spawn is not None and 1 <= robots <= spawn.shape[1] and bool(np.isfinite(spawn[:, :robots]).all())
+    return Batch(episodes, homes, count, robots, rules, seed=seed, stored_spawns=stored, **options)
+
+
+def new_buffer(batch: Batch, name: str) -> np.ndarray:
+    """An array [E, R, ...] for an observation of all robots; depth is in metres."""
+    shape, dtype = batch.observation(name)
+    return np.zeros((batch.size, batch.robots, *shape), np.float32 if name == "depth" else dtype)
+
+
+def reseed(batch: Batch, seed: int) -> None:
+    """Give all homes fresh generators, as a new batch with this seed has them."""
+    if seed < 0:
+        raise ValueError(f"a seed must not be negative, got {seed}")
+    batch.state.rng[:] = np.random.SeedSequence([seed, batch.size]).generate_state(batch.size, np.uint64)
+
+
+def check_render_mode(mode: str | None) -> str | None:
+    """The render mode, if it is known."""
+    if mode is not None and mode not in RENDER_MODES:
+        raise ValueError(f"no render mode '{mode}' - choose {', '.join(RENDER_MODES)} or None")
+    return mode
