@@ -104,7 +104,9 @@ def test_prisms_look_as_a_ray_caster_sees_them(size):
 
 
 @settings(max_examples=60, deadline=None)
-@given(seed=st.integers(0, 2**32 - 1), size=st.integers(8, 90), hfov=st.floats(20, 140), near=st.sampled_from([0.01, 0.05, 0.5]))
+@given(
+    seed=st.integers(0, 2**32 - 1), size=st.integers(8, 90), hfov=st.floats(20, 140), near=st.sampled_from([0.01, 0.05, 0.5])
+)
 def test_any_scene_camera_lens_and_size_agrees_with_the_ray_caster(seed, size, hfov, near):
     rng = np.random.default_rng(seed)
     parts, camera = random_parts(rng, 25, prisms=0.5, spread=1.5), camera_at(rng)

@@ -83,7 +83,17 @@ def fill_one(z, width, y0, y1, edges, lane, stride, count, a, b, c, spans):
             if left <= 0:
                 continue
             at = (top + j) * width + x
-            value = fma(wide_a, splat(x) + lanes, splat(b * np.float32(top + j) + c))
+            start = splat(b * np.float32(top + j) + c)
+            value = fma(wide_a, splat(x) + lanes, start)
+            if left > 8:
+                # Long spans go in whole vectors at multiples of eight: stores across cache lines cost twice as much.
+                skip = at & 7
+                value = fma(wide_a, splat(x - skip) + lanes, start)
+                at -= skip
+                store(z, at, vmax(load(z, at), select(splat(skip) <= lanes, value, splat(0.0))))
+                value = value + step
+                at += 8
+                left -= 8 - skip
             while left > 8:
                 store(z, at, vmax(load(z, at), value))
                 value = value + step
@@ -108,6 +118,15 @@ def fill_three(z, width, y0, y1, edges, lane, stride, count, p, q, r, spans):
             at = (top + j) * width + x
             xs = splat(x) + lanes
             p0, q0, r0 = splat(p[1] * row + p[2]), splat(q[1] * row + q[2]), splat(r[1] * row + r[2])
+            if left > 8:
+                skip = at & 7
+                xs = splat(x - skip) + lanes
+                at -= skip
+                value = vmin(vmin(fma(pa, xs, p0), fma(qa, xs, q0)), fma(ra, xs, r0))
+                store(z, at, vmax(load(z, at), select(splat(skip) <= lanes, value, splat(0.0))))
+                xs = xs + eight
+                at += 8
+                left -= 8 - skip
             while left > 8:
                 value = vmin(vmin(fma(pa, xs, p0), fma(qa, xs, q0)), fma(ra, xs, r0))
                 store(z, at, vmax(load(z, at), value))

@@ -13,6 +13,7 @@ from functools import lru_cache
 import numpy as np
 
 from housemates.homes.home import Home, Parts, body_poses
+from housemates.kernels.compile import announce
 from housemates.kernels.depth import COLOUR, INVERSE, INVERSE_FULL, LABEL, METRES, MILLIMETRES, draw_pictures, new_scratch
 from housemates.sim.scene import Placed, Template, gather, home_templates, nothing_placed, pack
 
@@ -87,6 +88,7 @@ class Renderer:
         pictures = out.size // (self.size**2 * (3 if form == COLOUR else 1))
         self._check(placed, env, camera, out, slot, pictures)
         flat = out.reshape(-1).view(np.uint8)
+        announce("picture", [draw_pictures], 17)
 
         def block(thread: int) -> None:
             first, last = len(env) * thread // self.threads, len(env) * (thread + 1) // self.threads
