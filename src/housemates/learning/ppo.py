@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from housemates.learning.advantage import advantages, chunks, links
+from housemates.learning.distributed import Group
 from housemates.learning.rollout import Store
 from housemates.policies.policy import Policy
 
@@ -85,8 +86,11 @@ class Batched:
     """[N] float32, what the value should have been."""
 
 
-def prepare(store: Store, config: PPO, streams: int, bonus: np.ndarray | None = None) -> Batched:
-    """Advantages and chunks of a store; bonus [N] is paid on top of each decision's reward."""
+def prepare(store: Store, config: PPO, streams: int, bonus: np.ndarray | None = None, group: Group | None = None) -> Batched:
+    """Advantages and chunks of a store; bonus [N] is paid on top of each decision's reward.
+
+    Advantages are normalised over all workers of the group.
+    """
     count = store.size
     following = np.empty(count, np.int64)
     links(store.stream, store.done, np.empty(streams, np.int64), following)
@@ -99,13 +103,21 @@ def prepare(store: Store, config: PPO, streams: int, bonus: np.ndarray | None = 
     table = np.empty((count, config.chunk), np.int64)
     rows = chunks(store.stream, store.start, store.closed, config.chunk, streams, table)
     if config.normalise:
-        kept = out[store.closed]
-        out = (out - kept.mean()) / (kept.std() + 1e-8)
+        kept = out[store.closed].astype(np.float64)
+        count, total, squares = (group or Group()).sums(np.array([len(kept), kept.sum(), (kept**2).sum()]))
+        mean = total / count
+        out = ((out - mean) / (np.sqrt(max(squares / count - mean**2, 0.0)) + 1e-8)).astype(np.float32)
     return Batched(torch.from_numpy(table[:rows].copy()), torch.from_numpy(out), torch.from_numpy(target))
 
 
 def update(
-    policy: Policy, optimiser: torch.optim.Optimizer, store: Store, ready: Batched, config: PPO, rng: np.random.Generator
+    policy: Policy,
+    optimiser: torch.optim.Optimizer,
+    store: Store,
+    ready: Batched,
+    config: PPO,
+    rng: np.random.Generator,
+    group: Group | None = None,
 ) -> dict[str, float]:
     """All passes over one rollout; returns means of what is logged."""
     seen = {k: torch.from_numpy(v[: store.size]) for k, v in store.observations.items()}
@@ -136,6 +148,8 @@ def update(
             loss = losses["policy_loss"] + config.value_weight * losses["value_loss"] - config.entropy * losses["entropy"]
             optimiser.zero_grad(set_to_none=True)
             loss.backward()
+            if group is not None:
+                group.average_gradients(policy.parameters())
             norm = torch.nn.utils.clip_grad_norm_(policy.parameters(), config.max_norm)
             optimiser.step()
             with torch.no_grad():

@@ -150,11 +150,7 @@ class Collector:
     def collect(self, decisions: int) -> Finished:
         """Play until the learners have closed that many decisions together (those carried over included)."""
         finished = Finished()
-        for player in self.players:
-            if player.store is not None:
-                carried = player.store.keep_open()
-                mine = self.open_at[self._learning(player)]
-                self.open_at[self._learning(player)] = np.searchsorted(carried, mine)
+        self.compact()
         if not self.asked:
             self._ask()
         while True:
@@ -168,6 +164,43 @@ class Collector:
             self._ask()
             if sum(int(p.store.closed.sum()) for p in self.players if p.store is not None) >= decisions:
                 return finished
+
+    def compact(self) -> None:
+        """Forget closed decisions; the open ones move to the front of their stores."""
+        for player in self.players:
+            if player.store is not None:
+                mine = self._learning(player)
+                self.open_at[mine] = np.searchsorted(player.store.keep_open(), self.open_at[mine])
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Everything needed to continue exactly; call `compact` first."""
+        arrays = {"open_at": self.open_at, "actions": self.actions, "asked": np.array([self.asked])}
+        for name, slots in (("slots", self.slots), ("pending", self.pending)):
+            arrays |= {f"{name}.{k}": v for k, v in vars(slots).items()}
+        for index, player in enumerate(self.players):
+            arrays[f"{index}.memory"] = player.memory.numpy()
+            if player.store is not None:
+                size = player.store.size
+                arrays |= {f"{index}.store.{k}": v[:size] for k, v in player.store.numbers.items()}
+                arrays |= {f"{index}.seen.{k}": v[:size] for k, v in player.store.observations.items()}
+        return arrays
+
+    def load(self, arrays: dict[str, np.ndarray]) -> None:
+        """The inverse of `state`."""
+        self.open_at, self.actions = arrays["open_at"].copy(), arrays["actions"].copy()
+        self.asked = bool(arrays["asked"][0])
+        for name, slots in (("slots", self.slots), ("pending", self.pending)):
+            for key in vars(slots):
+                setattr(slots, key, arrays[f"{name}.{key}"].copy())
+        for index, player in enumerate(self.players):
+            player.memory = torch.from_numpy(arrays[f"{index}.memory"].copy())
+            if player.store is not None:
+                player.store.size = 0
+                place = player.store.append(len(arrays[f"{index}.store.stream"]))
+                for key, values in player.store.numbers.items():
+                    values[place] = arrays[f"{index}.store.{key}"]
+                for key, values in player.store.observations.items():
+                    values[place] = arrays[f"{index}.seen.{key}"]
 
     def _learning(self, player: Player) -> np.ndarray:
         index = next(k for k, p in enumerate(self.players) if p is player)

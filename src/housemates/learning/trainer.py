@@ -1,0 +1,254 @@
+"""The training loop: collect decisions, improve the learners, write everything down, continue exactly where it stopped."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from housemates.homes.home import Home
+from housemates.learning import resume
+from housemates.learning.distributed import Group
+from housemates.learning.method import Method
+from housemates.learning.ppo import PPO, prepare, update
+from housemates.learning.rollout import Collector, Player, Store
+from housemates.policies.checkpoint import save_policy
+from housemates.sim.batch import Batch
+from housemates.sim.rules import Reward, Rules
+from housemates.sim.state import OUTCOMES
+from housemates.tasks.episodes import Episodes
+
+RECENT = 2000
+"""Episodes over which success and the like are averaged in the log."""
+
+
+@dataclass(frozen=True)
+class Training:
+    """How long and how widely one stage is trained."""
+
+    decisions: int = 8_000_000
+    """Decisions of all learners together; presets are sized in these, never in minutes."""
+    homes: int = 256
+    """Homes simulated at once, shared among the workers."""
+    rollout: int = 32
+    """Decisions per learning robot between two updates, on average."""
+    seed: int = 0
+    """Decides weights, episodes and everything that is drawn."""
+    save_every: int = 20
+    """Updates between two resume points."""
+    ppo: PPO = field(default_factory=PPO)
+    rules: Rules = field(default_factory=lambda: Rules(reward=Reward(collision="timeout")))
+
+
+class Trainer:
+    """One stage of training in one folder."""
+
+    def __init__(
+        self,
+        config: Training,
+        method: Method,
+        episodes: Episodes,
+        homes: Sequence[Home],
+        folder: Path,
+        robots: int = 2,
+        group: Group | None = None,
+        pixels: int = 64,
+    ) -> None:
+        self.config, self.method, self.folder, self.group = config, method, Path(folder), group or Group()
+        if config.homes % self.group.size:
+            raise ValueError(f"{config.homes} homes cannot be shared by {self.group.size} workers - choose a multiple")
+        share, seed = config.homes // self.group.size, config.seed * 1009 + self.group.rank
+        self.batch = Batch(episodes, homes, share, robots, config.rules, seed, pixels=pixels)
+        self.environment = environment_hash(episodes, config.rules, robots)
+        self.rng = np.random.default_rng([config.seed, self.group.rank])
+        self.players = []
+        for index, (policy, trains) in enumerate(zip(method.policies, method.trains, strict=True)):
+            player = Player(policy, torch.Generator().manual_seed(seed * 1000 + index))
+            if trains:
+                shapes = {name: self.batch.observation(name) for name in policy.config.observations}
+                player.store = Store(shapes, policy.config.memory_size, share * robots * config.rollout)
+            self.players.append(player)
+        slots = method.pairs(0, self.rng, share, robots)
+        if slots is None:
+            raise ValueError("a method must say who plays before the first update")
+        self.collector = Collector(self.batch, self.players, slots)
+        self.optimisers = [
+            torch.optim.Adam(p.policy.parameters(), lr=config.ppo.learning_rate, eps=1e-5) if p.store is not None else None
+            for p in self.players
+        ]
+        self.update, self.decisions, self.steps, self.seconds = 0, 0, 0, 0.0
+        self.recent = {name: np.zeros(0) for name in ("outcome", "steps", "total")}
+        self.group.same_weights([p.policy for p in self.players])
+
+    @property
+    def done(self) -> bool:
+        """Whether the budget of decisions is spent."""
+        return self.decisions >= self.config.decisions
+
+    def run(self, show: Callable[[dict[str, Any]], None] | None = None, seconds: float | None = None) -> bool:
+        """Train until the budget is spent (True) or `seconds` have passed (False); both leave a resume point."""
+        began = time.perf_counter()
+        self.folder.mkdir(parents=True, exist_ok=True)
+        while not self.done:
+            row = self.step()
+            if self.group.rank == 0:
+                resume.append(self.folder / "metrics.jsonl", row)
+                if show is not None:
+                    show(row)
+            late = seconds is not None and self.group.any(time.perf_counter() - began > seconds)
+            if late or self.done or self.update % self.config.save_every == 0:
+                self.save()
+            if late:
+                break
+        if self.done:
+            self.finish()
+        return self.done
+
+    def step(self) -> dict[str, Any]:
+        """One rollout and one update of every learner; returns the row of the log."""
+        began = time.perf_counter()
+        before = dict(self.collector.seconds)
+        slots = self.method.pairs(self.update, self.rng, self.batch.size, self.batch.robots)
+        if slots is not None:
+            self.collector.pending = slots
+        learners = [p for p in self.players if p.store is not None]
+        robots = int(self.collector.slots.learns.sum())
+        finished = self.collector.collect(robots * self.config.rollout).arrays()
+        self._remember(finished)
+        started = time.perf_counter()
+        row = self._update(learners)
+        row |= {f"method/{k}": v for k, v in self.method.after_update([p.store for p in self.players]).items()}
+        now = time.perf_counter()
+        self.update += 1
+        self.seconds += now - began
+        shares = {k: v - before[k] for k, v in self.collector.seconds.items()} | {"update": now - started}
+        row |= {f"time/{k}": v / (now - began) for k, v in shares.items()}
+        return self._row(now - began) | row
+
+    def _update(self, learners: list[Player]) -> dict[str, float]:
+        config, streams = self.config.ppo, self.batch.size * self.batch.robots
+        row: dict[str, float] = {}
+        closed = 0
+        left = max(0.0, 1.0 - self.decisions / self.config.decisions) if config.anneal else 1.0
+        for index, (player, optimiser) in enumerate(zip(self.players, self.optimisers, strict=True)):
+            if player.store is None or optimiser is None:
+                continue
+            for group in optimiser.param_groups:
+                group["lr"] = config.learning_rate * left
+            ready = prepare(player.store, config, streams, self.method.bonus(index, player.store), self.group)
+            losses = update(player.policy, optimiser, player.store, ready, config, self.rng, self.group)
+            closed += int(player.store.closed.sum())
+            self.steps += int(player.store.duration[player.store.closed].sum()) // len(learners)
+            for name, value in losses.items():
+                row[f"losses/{name}"] = row.get(f"losses/{name}", 0.0) + value / len(learners)
+        self.decisions += int(self.group.sum(closed))
+        return row | {"charts/learning_rate": config.learning_rate * left}
+
+    def _remember(self, finished: dict[str, np.ndarray]) -> None:
+        for name, old in self.recent.items():
+            self.recent[name] = np.concatenate([old, self.group.gather(finished[name])])[-RECENT:]
+
+    def _row(self, seconds: float) -> dict[str, Any]:
+        outcome = self.recent["outcome"]
+        rates = {name: float((outcome == k).mean()) if len(outcome) else 0.0 for k, name in enumerate(OUTCOMES) if k}
+        return {
+            "update": self.update,
+            "decisions": self.decisions,
+            "steps": self.steps,
+            "seconds": self.seconds,
+            **{f"charts/{name}": rate for name, rate in rates.items()},
+            "charts/episodes": len(outcome),
+            "charts/episodic_return": float(self.recent["total"].mean()) if len(outcome) else 0.0,
+            "charts/episodic_length": float(self.recent["steps"].mean()) if len(outcome) else 0.0,
+            "charts/decisions_per_second": self.config.homes * self.config.rollout * self.batch.robots / seconds,
+        }
+
+    def finish(self) -> None:
+        """Write the trained policies."""
+        if self.group.rank == 0:
+            for index, player in enumerate(self.players):
+                if player.store is not None:
+                    meta = {"environment": self.environment, "decisions": self.decisions, "seed": self.config.seed}
+                    save_policy(self.folder / "members" / f"{index:02d}", player.policy, meta)
+
+    def save(self) -> None:
+        """Leave a resume point: everything, in one folder that appears whole or not at all."""
+        self.collector.compact()
+        arrays, meta = self._state()
+        metrics = self.folder / "metrics.jsonl"
+        meta["metrics_bytes"] = metrics.stat().st_size if metrics.exists() else 0
+        resume.save(self.folder / "resume", self.update, arrays, meta, self.group)
+
+    def load(self) -> bool:
+        """Continue from the newest resume point; False if there is none."""
+        found = resume.load(self.folder / "resume", self.group)
+        if found is None:
+            return False
+        arrays, meta = found
+        if meta["config"] != json.loads(json.dumps(dataclasses.asdict(self.config))) or meta["environment"] != self.environment:
+            raise ValueError(f"{self.folder} was trained with another configuration - resume it with the one in config.json")
+        if meta["workers"] != self.group.size:
+            raise ValueError(
+                f"{self.folder} was trained with {meta['workers']} workers - resume it with --workers {meta['workers']}"
+            )
+        self._restore(arrays, meta)
+        if self.group.rank == 0:
+            resume.truncate(self.folder / "metrics.jsonl", meta["metrics_bytes"])
+        return True
+
+    def _state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        arrays = {f"batch/{k}": v.view(np.uint8) for k, v in self.batch.save().items()}
+        arrays |= {f"method/{k}": v for k, v in self.method.state().items()}
+        arrays |= {f"recent/{k}": v for k, v in self.recent.items()}
+        arrays |= {f"collector/{k}": v for k, v in self.collector.state().items()}
+        for index, (player, optimiser) in enumerate(zip(self.players, self.optimisers, strict=True)):
+            arrays[f"{index}/generator"] = player.generator.get_state().numpy()
+            arrays |= {f"{index}/weights/{k}": v.numpy() for k, v in player.policy.state_dict().items()}
+            if optimiser is not None:
+                for k, values in optimiser.state_dict()["state"].items():
+                    arrays |= {f"{index}/adam/{k}/{name}": torch.as_tensor(v).numpy() for name, v in values.items()}
+        meta = {
+            "config": dataclasses.asdict(self.config),
+            "environment": self.environment,
+            "workers": self.group.size,
+            "rng": self.rng.bit_generator.state,
+            "counters": [self.update, self.decisions, self.steps],
+            "seconds": self.seconds,
+        }
+        return {k: np.ascontiguousarray(v) for k, v in arrays.items()}, meta
+
+    def _restore(self, arrays: dict[str, np.ndarray], meta: dict[str, Any]) -> None:
+        def group(prefix: str) -> dict[str, np.ndarray]:
+            return {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
+
+        saved = self.batch.save()
+        self.batch.restore({k: group("batch/")[k].view(v.dtype).reshape(v.shape) for k, v in saved.items()})
+        self.method.load(group("method/"))
+        self.recent = group("recent/")
+        self.collector.load(group("collector/"))
+        for index, (player, optimiser) in enumerate(zip(self.players, self.optimisers, strict=True)):
+            player.generator.set_state(torch.from_numpy(arrays[f"{index}/generator"].copy()))
+            player.policy.load_state_dict({k: torch.from_numpy(v.copy()) for k, v in group(f"{index}/weights/").items()})
+            if optimiser is not None:
+                state: dict[int, dict[str, torch.Tensor]] = {}
+                for key, value in group(f"{index}/adam/").items():
+                    number, name = key.split("/")
+                    state.setdefault(int(number), {})[name] = torch.from_numpy(value.copy())
+                optimiser.load_state_dict({"state": state, "param_groups": optimiser.state_dict()["param_groups"]})
+        self.rng.bit_generator.state = meta["rng"]
+        self.update, self.decisions, self.steps = meta["counters"]
+        self.seconds = meta["seconds"]
+
+
+def environment_hash(episodes: Episodes, rules: Rules, robots: int) -> str:
+    """A short hash of what is played: task, homes, rules, robots."""
+    key = [episodes.task, list(episodes.hashes), dataclasses.asdict(rules), robots]
+    return hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()[:16]
