@@ -75,8 +75,8 @@ class Batch:
         self.episodes, self.homes, self.rules = episodes, list(homes), rules or Rules()
         self.size, self.robots, self.threads, self.autoreset = size, robots, threads, autoreset
         self.world = world or pack(episodes, homes)
-        if stored_spawns and episodes.spawn is None:
-            raise ValueError(f"{episodes.task} {episodes.split} episodes store no spawns - use stored_spawns=False")
+        if stored_spawns:
+            _check_spawns(episodes, robots)
         self.stored_spawns = stored_spawns
         self.numbers = numbers(self.rules)
         self.records, self.ended_records = allocate(size, robots)
@@ -244,3 +244,13 @@ class Batch:
         np.sum(s.terms, axis=2, out=self._reward)
         np.not_equal(s.outcome, 0, out=self._done)
         return Step(self.decide, self._reward, s.discounted, s.duration, self._done, s.outcome, s.terms)
+
+
+def _check_spawns(episodes: Episodes, robots: int) -> None:
+    """Stored starts must be there for every robot of every episode."""
+    if episodes.spawn is None:
+        raise ValueError(f"{episodes.task} {episodes.split} episodes store no spawns - use stored_spawns=False")
+    lacking = np.isnan(episodes.spawn[:, :robots]).any(axis=(1, 2))
+    if lacking.any():
+        first = int(episodes.id[lacking][0])
+        raise ValueError(f"episode {first} has no stored start for all {robots} robots - use fewer, or stored_spawns=False")
