@@ -258,3 +258,17 @@ def test_the_wrong_number_of_joint_values_is_refused(home):
 def test_meshes_of_a_home_without_any_are_refused(home):
     with pytest.raises(ValueError, match="has no meshes"):
         render_depth(home, np.eye(4), 64, meshes=True)
+
+
+def test_a_prism_of_too_many_sides_is_refused():
+    drum = replace(parts_of([((0, 0, 0), (1, 1, 1), (9, 9, 9), 0, 0)]), sides=np.array([20], np.uint8))
+    with pytest.raises(ValueError, match="3 to 16"):
+        pack(drum)
+
+
+def test_poses_of_the_wrong_type_are_refused(crowd):
+    templates, placed, env, cameras = crowd
+    with pytest.raises(TypeError, match=r"placed\.pose"):
+        Renderer(templates, 64).depth(
+            replace(placed, pose=placed.pose.astype(float)), env, cameras, np.empty((11, 64, 64), np.float32)
+        )

@@ -12,10 +12,9 @@ from numba.core import cgutils
 from numba.extending import intrinsic, models, overload, register_model
 
 WIDTH = 8
-_OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy", "_nrt": False}
-kernel = njit(**_OPTIONS)
+kernel = njit(cache=True, nogil=True, error_model="numpy", _nrt=False)
 """Compiles a kernel that allocates nothing: without numba's reference counts, which cost more than a small kernel's work."""
-inner = njit(**_OPTIONS, forceinline=True)
+inner = njit(cache=True, nogil=True, error_model="numpy", _nrt=False, forceinline=True)
 """The same for a piece of a kernel that must not become a call."""
 _F32, _I32 = ir.FloatType(), ir.IntType(32)
 _VF, _VI, _VB = ir.VectorType(_F32, WIDTH), ir.VectorType(_I32, WIDTH), ir.VectorType(ir.IntType(1), WIDTH)

@@ -15,7 +15,7 @@ import numpy as np
 from housemates.homes.home import Home, Parts, body_poses
 from housemates.kernels.compile import announce
 from housemates.kernels.depth import COLOUR, INVERSE, INVERSE_FULL, LABEL, METRES, MILLIMETRES, draw_pictures, new_scratch
-from housemates.sim.scene import Placed, Template, gather, home_templates, nothing_placed, pack
+from housemates.sim.scene import KINDS, Placed, Template, gather, home_templates, nothing_placed, pack
 
 NEAR = 0.01
 """Nothing nearer to the camera than this is drawn, metres (Habitat's near plane)."""
@@ -107,6 +107,10 @@ class Renderer:
     ) -> None:
         """Kernels do not look where they write; everything they trust is looked at here."""
         count = len(self.shapes.templates)
+        for name, kind in KINDS.items():
+            array = getattr(placed, name)
+            if array.dtype != kind or not array.flags.c_contiguous:
+                raise TypeError(f"placed.{name} is not C-contiguous {np.dtype(kind)} - make it so once, not per step")
         if not out.flags.c_contiguous:
             raise ValueError("the output is not C-contiguous - give np.ascontiguousarray(out)")
         if out.size % self.size**2:

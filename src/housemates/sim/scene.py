@@ -13,6 +13,7 @@ import numpy as np
 
 from housemates.homes.home import Home, Meshes, Parts
 from housemates.kernels.depth import Shapes
+from housemates.kernels.raster_prism import SIDES
 
 THINNEST = 1e-4
 """Half extents are at least this, metres: a flat part still has two sides."""
@@ -62,6 +63,10 @@ class Placed:
     """[E, N] int32: label shown in segmentations, -1 for the template's own."""
 
 
+KINDS = {"home": np.int32, "template": np.int32, "pose": np.float32, "label": np.int32}
+"""Types of the arrays of `Placed`."""
+
+
 def nothing_placed(environments: int, places: int) -> Placed:
     """Empty arrays for E environments with N places."""
     return Placed(
@@ -86,18 +91,15 @@ def home_templates(home: Home, meshes: bool | None = None, hide: Sequence[str] =
     meshes: draw the home's triangles instead of its convex parts (None: where it has any); hide: labels to leave out
     (names the home does not have are passed over, so that one list serves all homes).
     """
-    if meshes is None:
-        meshes = home.meshes is not None
     if meshes and home.meshes is None:
         raise ValueError(f"{home.name} has no meshes - draw its convex parts (meshes=False)")
     hidden = [index for index, name in enumerate(home.labels) if name in hide]
-    source = home.meshes if meshes else home.parts
-    shown = ~np.isin(source.label, hidden)
-    templates = []
-    for body in range(len(home.joints) + 1):
-        chosen = shown & (source.body == body)
-        templates.append(pack(meshes=_pick_faces(source, chosen)) if meshes else pack(_pick_parts(source, chosen)))
-    return templates
+    bodies = range(len(home.joints) + 1)
+    if home.meshes is not None and meshes is not False:
+        triangles, shown = home.meshes, ~np.isin(home.meshes.label, hidden)
+        return [pack(meshes=_pick_faces(triangles, shown & (triangles.body == body))) for body in bodies]
+    shown = ~np.isin(home.parts.label, hidden)
+    return [pack(_pick_parts(home.parts, shown & (home.parts.body == body))) for body in bodies]
 
 
 def link_templates(parts: Parts, links: int | None = None) -> list[Template]:
@@ -163,6 +165,9 @@ def _pad(values: np.ndarray, dtype: type) -> np.ndarray:
 
 
 def _pack_parts(parts: Parts) -> dict[str, np.ndarray]:
+    odd = (parts.sides > SIDES) | ((parts.sides > 0) & (parts.sides < 3))
+    if odd.any():
+        raise ValueError(f"a prism of {parts.sides[odd][0]} sides cannot be drawn - give it 3 to {SIDES}, or 0 for a box")
     half, taper, turn = _widest_below(parts)
     axes = turn.transpose(0, 2, 1) * half[:, :, None]
     around = np.where(parts.sides > 0, np.maximum(half[:, 0], half[:, 2]), np.hypot(half[:, 0], half[:, 2]))
