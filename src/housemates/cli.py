@@ -15,7 +15,7 @@ from importlib import metadata
 from tyro.conf import OmitArgPrefixes
 from tyro.extras import SubcommandApp
 
-from housemates import __version__, cli_data, cli_homes, cli_speed
+from housemates import __version__, cli_data, cli_homes, cli_speed, cli_watch
 
 EXTRAS = {
     "assets": ("trimesh", "yourdfpy", "huggingface_hub"),
@@ -23,7 +23,7 @@ EXTRAS = {
     "report": ("matplotlib",),
     "web": ("starlette", "uvicorn", "websockets"),
     "track": ("tensorboard",),
-    "video": ("imageio-ffmpeg",),
+    "video": ("imageio-ffmpeg", "pillow"),
     "cluster": ("ray",),
 }
 """The extras of pyproject.toml and the packages each brings."""
@@ -69,6 +69,7 @@ def build() -> SubcommandApp:
     app.command(cli_data.episodes)
     app.command(data, name="data", help="Fetch data that is not part of the package.")
     data.command(cli_data.replicacad)
+    app.command(cli_watch.watch)
     app.command(cli_speed.speed)
     return app
 

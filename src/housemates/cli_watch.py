@@ -1,0 +1,106 @@
+"""`housemates watch`: play an episode with scripted robots, or take a recorded one, and make a film of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from tyro.conf import Positional
+
+from housemates.cli_homes import SplitName, TaskName, load_homes, load_set
+from housemates.cli_progress import progress
+
+if TYPE_CHECKING:
+    from housemates.sim.recording import Recording
+
+ScriptName = Literal["noop", "first_half", "second_half", "solo"]
+SpeedName = Literal["slow", "middle", "fast"]
+
+
+def watch(
+    recording: Positional[Path | None] = None,
+    /,
+    scripted: bool = False,
+    video: Path | None = None,
+    record: Path | None = None,
+    task: TaskName = "tidy_house",
+    split: SplitName = "eval",
+    episode: int = 3,
+    robot: ScriptName = "first_half",
+    partner: ScriptName = "second_half",
+    speed: SpeedName | None = None,
+    fps: float = 15.0,
+    every: int = 1,
+    width: int = 960,
+) -> None:
+    """Watch an episode: a recorded one, or one that scripted robots play now. Writes a film and tells what happens.
+
+    Args:
+        recording: A recording to show; without it give --scripted.
+        scripted: Play an episode with scripted robots.
+        video: The film: a file ending in .mp4 or .gif.
+        record: Keep the episode as a recording (.npz) that can be shown and played again.
+        task: What is to be done.
+        split: Where the homes come from.
+        episode: Which episode of the split.
+        robot: What robot 0 does: nothing, the first or second half of the task, or all of it.
+        partner: What robot 1 does.
+        speed: How far robots move in a step; default: the rules' own.
+        fps: Pictures a second.
+        every: Simulation steps from one picture to the next.
+        width: Width of the film, pixels.
+    """
+    from housemates.sim.recording import load_recording, save_recording
+
+    if (recording is None) != scripted:
+        raise ValueError(
+            "give either a recording to watch or --scripted, for example: housemates watch --scripted --video out.mp4"
+        )
+    shown = load_recording(recording) if recording else play_scripted(task, split, episode, (robot, partner), speed)
+    tell(shown)
+    if record is not None:
+        save_recording(record, shown)
+        print(f"{record} ({record.stat().st_size / 1000:.0f} kB)")
+    if video is not None:
+        from housemates.sim.film import Style, film
+
+        with progress("film") as report:
+            film(shown, video, Style(fps, every, width), progress=report)
+        print(f"{video} ({video.stat().st_size / 1000:.0f} kB)")
+
+
+def play_scripted(task: str, split: str, episode: int, scripts: tuple[str, ...], speed: SpeedName | None = None) -> Recording:
+    """One episode of a split, robot r following the plan scripts[r], from its stored start."""
+    from housemates.sim.batch import Batch
+    from housemates.sim.recording import record
+    from housemates.sim.rules import Rules
+    from housemates.sim.scripted import script
+
+    homes = load_homes(split)
+    episodes = load_set(task, split, homes)
+    if not 0 <= episode < len(episodes):
+        raise ValueError(f"{split} has {len(episodes)} episodes of {task}: choose --episode from 0 to {len(episodes) - 1}")
+    # One home is enough: the others would only be packed in vain.
+    one = episodes.take([episode])
+    home = homes[int(one.home[0])]
+    alone = replace(one, homes=(home.name,), hashes=(home.content_hash,), home=np.zeros_like(one.home))
+    rules = Rules() if speed is None else Rules(speed=speed)
+    batch = Batch(alone, [home], 1, len(scripts), rules, stored_spawns=one.spawn is not None, autoreset=False)
+    for robot, name in enumerate(scripts):
+        batch.script(robot, script(name))
+    batch.reset(np.zeros(1, np.int32))
+    return record(batch)
+
+
+def tell(recording: Recording) -> None:
+    """Print what happened."""
+    from housemates.sim.captions import ENDS, thing_names, title, told
+
+    things = thing_names(recording)
+    names = " and ".join(recording.header["robots"])
+    print(f"{title(recording)}: {names}")
+    for event in recording.events:
+        print(f"  step {event['tick']:>4}  {told(event, things)}")
+    print(f"{ENDS[recording.header['outcome']]} after {recording.steps} steps, return {recording.header['return']:.2f}")
