@@ -170,9 +170,9 @@ class Batch:
         """Write one observation of every robot in which [E, R] (default: all) into `out` and return it.
 
         `state` [E, R, 16 + 2 (R - 1)] float32, `predicates` [E, R, 14 R + R + 27] uint8, `gps_compass` [E, R, 3] float32,
-        `window` [E, R, 40, 3] float32, `depth` [E, R, S, S, 1] uint8 inverse depth (or, by the buffer's type, float32 metres or
-        uint16 millimetres), `rgb` [E, R, S, S, 3] uint8, `segmentation` [E, R, S, S, 1] int16. Rows of robots that are not
-        asked for are left as they are.
+        `window` [E, R, 40, 3] float32, `privileged` [E, R, P] float32 (for critics in training only), `depth` [E, R, S, S, 1]
+        uint8 inverse depth (or, by the buffer's type, float32 metres or uint16 millimetres), `rgb` [E, R, S, S, 3] uint8,
+        `segmentation` [E, R, S, S, 1] int16. Rows of robots that are not asked for are left as they are.
         """
         shape, dtype = self.observation(name)
         if out is None:
@@ -185,6 +185,9 @@ class Batch:
             observe.write_state(self.world, self.records, which, out)
         elif name == "predicates":
             observe.write_predicates(self.world, self.records, which, out)
+        elif name == "privileged":
+            bits = self.observe("predicates", which=which)
+            observe.write_privileged(self.records, self.numbers.horizon, which, bits, out)
         elif name in PICTURES:
             self.cameras.heads(name, self.records, which, out)
         elif name == "gps_compass":
@@ -200,6 +203,7 @@ class Batch:
             "predicates": ((observe.predicates_size(self.robots),), np.uint8),
             "gps_compass": ((3,), np.float32),
             "window": ((WINDOW, 3), np.float32),
+            "privileged": ((observe.privileged_size(self.robots),), np.float32),
             **{k: ((self.pixels, self.pixels, channels), kind) for k, (channels, kind) in PICTURES.items()},
         }
         if name not in known:

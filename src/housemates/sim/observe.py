@@ -14,6 +14,10 @@ from housemates.tasks.goals import REACH, SUCCESS_RADIUS
 
 KINDS = 10
 """Receptacle kinds that actions and predicates name."""
+SUBGOALS = 6
+"""Most sub-goals of a task (Set Table)."""
+HALF_HOME = 5.0
+"""Metres by which positions are divided in `privileged`."""
 
 
 def state_size(robots: int) -> int:
@@ -24,6 +28,11 @@ def state_size(robots: int) -> int:
 def predicates_size(robots: int) -> int:
     """Length of the `predicates` vector: 57 for two robots."""
     return 14 * robots + robots + 24 + 3
+
+
+def privileged_size(robots: int) -> int:
+    """Length of the `privileged` vector: 72 for two robots."""
+    return predicates_size(robots) + 4 * robots + 1 + SUBGOALS
 
 
 @njit(cache=True, nogil=True)
@@ -170,6 +179,34 @@ def write_predicates(world, state, which, out):
                     row[at + 12 * i + 2 + kind] = lying and object_in_place(world, s, i, kind)
             for box in range(3):
                 row[at + 24 + box] = s.door[box] > OPEN_ENOUGH[box]
+
+
+@njit(cache=True, nogil=True)
+def write_privileged(state, horizon, which, bits, out):
+    """What only a critic in training may see, into out [E, R, P] float32: everything that decides how the episode goes on.
+
+    The predicates bits [E, R, B] uint8 (from `write_predicates`, for the same robots), then every robot's x, z (in units of
+    HALF_HOME) and sine and cosine of its yaw, own robot first, the share of time left, and which sub-goals are done.
+    """
+    homes, robots = which.shape
+    count = bits.shape[2]
+    for e in range(homes):
+        s = state[e]
+        for r in range(robots):
+            if not which[e, r]:
+                continue
+            row = out[e, r]
+            for k in range(count):
+                row[k] = bits[e, r, k]
+            for block in range(robots):
+                who = r if block == 0 else (block - 1 if block <= r else block)
+                at = count + 4 * block
+                row[at], row[at + 1] = s.pose[who, 0] / HALF_HOME, s.pose[who, 1] / HALF_HOME
+                row[at + 2], row[at + 3] = np.sin(s.pose[who, 2]), np.cos(s.pose[who, 2])
+            at = count + 4 * robots
+            row[at] = 1.0 - s.clock / horizon
+            for k in range(SUBGOALS):
+                row[at + 1 + k] = s.done_by[k] >= 0
 
 
 @njit(cache=True, nogil=True)

@@ -93,7 +93,11 @@ WINDOW = 40
 
 
 class Numbers(NamedTuple):
-    """`Rules` as the kernels read them."""
+    """`Rules` as the kernels read them.
+
+    collision_ends is the probability that a step in contact ends the episode: 1 by the rules; only a training curriculum
+    lowers it.
+    """
 
     forward: float
     turn: float
@@ -105,6 +109,7 @@ class Numbers(NamedTuple):
     subgoal: float
     step: float
     charge: bool
+    collision_ends: float
 
 
 def numbers(rules: Rules) -> Numbers:
@@ -121,4 +126,5 @@ def numbers(rules: Rules) -> Numbers:
         subgoal=float(rules.reward.subgoal),
         step=float(rules.reward.step),
         charge=rules.reward.collision == "timeout",
+        collision_ends=1.0,
     )
