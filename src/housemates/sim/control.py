@@ -259,11 +259,11 @@ def achieve(world, s, r):
     """Whether what robot r has just done is a sub-goal that nobody had achieved; it is then this robot's."""
     action, reached = s.executed[r], -1
     if PICK <= action < PLACE:
-        reached = world.subgoal_of[PICKING, action - PICK]
+        reached = world.task[0].subgoal_of[PICKING, action - PICK]
     elif PLACE <= action < OPEN:
-        reached = world.subgoal_of[PLACING, action - PLACE]
+        reached = world.task[0].subgoal_of[PLACING, action - PLACE]
     elif OPEN <= action < NO_OP and s.door[action - OPEN] > OPEN_ENOUGH[action - OPEN]:
-        reached = world.subgoal_of[OPENING, action - OPEN]
+        reached = world.task[0].subgoal_of[OPENING, action - OPEN]
     if reached >= 0 and s.done_by[reached] < 0:
         s.done_by[reached] = r
         return True
@@ -332,7 +332,7 @@ def act(world, supports, s, rules, actions, e, scratch):
         if distance < COLLISION:
             outcome = COLLISION_END
         interrupt(s, rules, r, distance)
-    if outcome == 0 and task_is_done(world, s):
+    if outcome == 0 and task_is_done(world.episodes[s.episode], s):
         outcome = SUCCESS
     if outcome == 0 and s.clock >= rules.horizon:
         outcome = TIMEOUT

@@ -51,7 +51,7 @@ def happened(batch: Batch, home: int, before: np.ndarray, chosen: list[int], tic
 
 def plan_of(batch: Batch, home: int, robot: int) -> int:
     """What a scripted robot does next: its plan's next action, a no-op when the plan is done."""
-    state, plans = batch.state, batch.world.plans
+    state, plans = batch.state, batch.world.task[0]["plans"]
     plan, at = int(state.plan[home, robot]), int(state.plan_at[home, robot])
     if plan < 0 or at >= plans.shape[1] or plans[plan, at] < 0:
         return NO_OP

@@ -257,11 +257,11 @@ def move(world, s, rules, r):
 def reach_out(world, s, r, x, y, z):
     """Show the arm reaching for a point; it then moves to rest or carry by itself."""
     dx, dz = x - s.pose[r, 0], z - s.pose[r, 1]
-    rows, columns = world.reach.shape[0], world.reach.shape[1]
+    rows, columns = world.task[0].reach.shape[0], world.task[0].reach.shape[1]
     row = int((y - WORKSPACE[2][0]) / (WORKSPACE[2][1] - WORKSPACE[2][0]) * (rows - 1) + 0.5)
     column = int((np.sqrt(dx * dx + dz * dz) - WORKSPACE[0][0]) / (WORKSPACE[0][1] - WORKSPACE[0][0]) * (columns - 1) + 0.5)
-    pose = world.reach[min(max(row, 0), rows - 1), min(max(column, 0), columns - 1)]
-    after = world.arm_poses[ARM_CARRY if s.held[r] >= 0 else ARM_REST]
+    pose = world.task[0].reach[min(max(row, 0), rows - 1), min(max(column, 0), columns - 1)]
+    after = world.task[0].arm_poses[ARM_CARRY if s.held[r] >= 0 else ARM_REST]
     for j in range(7):
         s.arm[r, j], s.arm_goal[r, j] = pose[j], after[j]
 
@@ -295,7 +295,7 @@ def apply(world, s, r):
         i = action - PICK
         s.held[r] = i
         reach_out(world, s, r, s.thing[i, 0], s.thing[i, 1], s.thing[i, 2])
-        reached = world.subgoal_of[PICKING, i]
+        reached = world.task[0].subgoal_of[PICKING, i]
     elif PLACE <= action < OPEN:
         i, episode = action - PLACE, s.episode
         s.held[r] = -1
@@ -306,7 +306,7 @@ def apply(world, s, r):
             s.approach[i, k] = world.episodes[episode].goal_approach[i, k]
         draw_along(world, s, i)
         reach_out(world, s, r, s.thing[i, 0], s.thing[i, 1], s.thing[i, 2])
-        reached = world.subgoal_of[PLACING, i]
+        reached = world.task[0].subgoal_of[PLACING, i]
     elif OPEN <= action < NO_OP:
         box = action - OPEN
         s.door[box] = OPENED[box]
@@ -315,7 +315,7 @@ def apply(world, s, r):
                 draw_along(world, s, i)
         handle = world.homes[s.home].handle[box]
         reach_out(world, s, r, handle[0], handle[1], handle[2])
-        reached = world.subgoal_of[OPENING, box]
+        reached = world.task[0].subgoal_of[OPENING, box]
     if reached >= 0 and s.done_by[reached] < 0:
         s.done_by[reached] = r
         return reached

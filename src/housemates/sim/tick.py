@@ -89,8 +89,8 @@ def plan_length(world, s, r, plan):
     h = s.home
     cell = cell_at(world, h, s.pose[r, 0], s.pose[r, 1])
     total = 0.0
-    for step in range(world.plans.shape[1]):
-        action = int(world.plans[plan, step])
+    for step in range(world.task[0].plans.shape[1]):
+        action = int(world.task[0].plans[plan, step])
         if 0 <= action < PICK:
             a = choose_destination(world, s, cell, action)
             if a >= 0:
@@ -111,7 +111,7 @@ def reset(world, s, rules, stored):
     s.held[:] = -1
     s.done_by[:] = -1
     for box in range(3):
-        s.door[box] = world.door_start[box]
+        s.door[box] = world.task[0].door_start[box]
     for i in range(2):
         for k in range(3):
             s.rest[i, k] = world.episodes[episode].start[i, k]
@@ -123,8 +123,8 @@ def reset(world, s, rules, stored):
     place_robots(world, s, stored)
     for r in range(s.robots):
         for j in range(7):
-            s.arm[r, j] = world.arm_poses[ARM_REST, j]
-            s.arm_goal[r, j] = world.arm_poses[ARM_REST, j]
+            s.arm[r, j] = world.task[0].arm_poses[ARM_REST, j]
+            s.arm_goal[r, j] = world.task[0].arm_poses[ARM_REST, j]
         s.action[r], s.executed[r], s.elapsed[r] = MUST_DECIDE, NO_OP, 0
         s.level[r] = crossed(rules, nearest_partner(s, r, s.robots), 0.0)
         s.idle[r], s.travelled[r] = 0, 0.0
@@ -132,9 +132,9 @@ def reset(world, s, rules, stored):
         s.plan_at[r] = 0
         s.plan[r] = s.script[r]
         if s.script[r] == BOTH_HALVES:
-            first = plan_length(world, s, r, world.solo[0])
-            second = plan_length(world, s, r, world.solo[1])
-            s.plan[r] = world.solo[0] if first <= second else world.solo[1]
+            first = plan_length(world, s, r, world.task[0].solo[0])
+            second = plan_length(world, s, r, world.task[0].solo[1])
+            s.plan[r] = world.task[0].solo[0] if first <= second else world.task[0].solo[1]
 
 
 @njit(cache=True, nogil=True)
@@ -153,10 +153,10 @@ def begin(world, s, r, action):
 def next_of_plan(world, s, r):
     """The next action of a scripted robot; a no-op when its plan is done."""
     plan, at = s.plan[r], s.plan_at[r]
-    if plan < 0 or at >= world.plans.shape[1] or world.plans[plan, at] < 0:
+    if plan < 0 or at >= world.task[0].plans.shape[1] or world.task[0].plans[plan, at] < 0:
         return NO_OP
     s.plan_at[r] += 1
-    return int(world.plans[plan, at])
+    return int(world.task[0].plans[plan, at])
 
 
 @njit(cache=True, nogil=True)
@@ -190,22 +190,23 @@ def effects(world, s):
     for k in range(robots):
         r = (turn - k if backwards else turn + k) % robots
         action = s.action[r]
-        if action == MUST_DECIDE or not may_start(world, s, r, action):
-            s.executed[r] = NO_OP
-        else:
-            s.executed[r] = action
-            new += apply(world, s, r) >= 0
+        s.executed[r] = NO_OP if action == MUST_DECIDE else action
+        if PICK <= action < NO_OP:
+            if may_start(world, s, r, action):
+                new += apply(world, s, r) >= 0
+            else:
+                s.executed[r] = NO_OP
         s.idle[r] += s.executed[r] == NO_OP
     return new
 
 
 @njit(cache=True, nogil=True)
-def task_is_done(world, s):
+def task_is_done(episode, s):
     """Whether every target object lies within SUCCESS_RADIUS of its goal and nobody holds it."""
     for i in range(2):
         d = 0.0
         for k in range(3):
-            d += (s.thing[i, k] - world.episodes[s.episode].goal[i, k]) ** 2
+            d += (s.thing[i, k] - episode.goal[i, k]) ** 2
         if d > SUCCESS_RADIUS**2 or is_held(s, i):
             return False
     return True
@@ -254,13 +255,15 @@ def tick(world, s, rules):
         s.elapsed[r] += 1
         if s.action[r] != MUST_DECIDE and finished(s, r, (arrived >> r) & 1 == 1):
             s.action[r] = MUST_DECIDE
-    outcome = 0
+    outcome, touched = 0, False
     for r in range(robots):
         distance = nearest_partner(s, r, robots)
         if distance < COLLISION:
-            outcome = COLLISION_END
+            touched = True
         interrupt(s, rules, r, distance)
-    if outcome == 0 and task_is_done(world, s):
+    if touched and (rules.collision_ends >= 1.0 or uniform(s) < rules.collision_ends):
+        outcome = COLLISION_END
+    if outcome == 0 and task_is_done(world.episodes[s.episode], s):
         outcome = SUCCESS
     if outcome == 0 and s.clock >= rules.horizon:
         outcome = TIMEOUT

@@ -64,6 +64,21 @@ EPISODE = np.dtype(
 """One episode."""
 
 
+PLANS, PLAN_STEPS = 5, 12
+TASK = np.dtype(
+    [
+        ("door_start", "f8", (3,)),  # Joint values at the start of an episode
+        ("subgoal_of", "i8", (len(VERBS), 3)),  # Number of the sub-goal, -1 if it is none
+        ("plans", "i1", (PLANS, PLAN_STEPS)),  # Scripted plans, padded with -1
+        ("solo", "i8", (2,)),  # The plans that do the whole task
+        ("arm_poses", "f8", (2, 7)),  # Rest and carry
+        ("reach", "f8", (*fetch_arm.reach_table()[2].shape,)),  # The arm reaching out, on the grid of `fetch_arm.reach_table`
+    ],
+    align=True,
+)
+"""What is the same in every episode of a task."""
+
+
 class World(NamedTuple):
     """Everything that never changes while robots play; n homes, N episodes."""
 
@@ -83,18 +98,8 @@ class World(NamedTuple):
     """[all approach cells] int64, their floor cells."""
     corner: np.ndarray
     """uint16: from floor cell c towards approach cell a of home h the next corner is [corner_start + a * cells + c]."""
-    door_start: np.ndarray
-    """[3] float64, joint values at the start of an episode."""
-    subgoal_of: np.ndarray
-    """[3 verbs, 3 things] int64, number of the sub-goal, -1 if it is none."""
-    plans: np.ndarray
-    """[P, L] int8, scripted plans."""
-    solo: np.ndarray
-    """[2] int64, the plans that do the whole task."""
-    arm_poses: np.ndarray
-    """[2, 7] float64: rest and carry."""
-    reach: np.ndarray
-    """[heights, distances, 7] float64: the arm reaching out, on the grid of `fetch_arm.reach_table`."""
+    task: np.ndarray
+    """[1] TASK."""
 
 
 def pack(episodes: Episodes, homes: Sequence[Home]) -> World:
@@ -121,12 +126,7 @@ def pack(episodes: Episodes, homes: Sequence[Home]) -> World:
         cell_xz=np.concatenate([np.asarray(f.origin) + f.cells[:, ::-1] * f.cell for f in floors]),
         approach_cell=np.concatenate([way.approach for way in ways]).astype(np.int64),
         corner=np.concatenate([np.ascontiguousarray(way.corner).reshape(-1) for way in ways]),
-        door_start=np.ascontiguousarray(episodes.doors[0], np.float64),
-        subgoal_of=_subgoal_table(subgoal_codes(get_task(episodes.task).subgoals)),
-        plans=plans(episodes.task),
-        solo=np.array(SOLO, np.int64),
-        arm_poses=np.array([fetch_arm.REST, fetch_arm.CARRY]),
-        reach=fetch_arm.reach_table()[2],
+        task=_task(episodes),
     )
 
 
@@ -170,6 +170,17 @@ def _episodes(episodes: Episodes, homes: Sequence[Home]) -> np.ndarray:
         row["start_inside"], row["goal_inside"] = inside[h][start], inside[h][goal]
     if episodes.spawn is not None:
         out["spawn"] = episodes.spawn
+    return out
+
+
+def _task(episodes: Episodes) -> np.ndarray:
+    out = np.zeros(1, TASK)
+    table = plans(episodes.task)
+    out["plans"] = -1
+    out["plans"][0, : len(table), : table.shape[1]] = table
+    out["door_start"], out["solo"] = episodes.doors[0], SOLO
+    out["subgoal_of"] = _subgoal_table(subgoal_codes(get_task(episodes.task).subgoals))
+    out["arm_poses"], out["reach"] = (fetch_arm.REST, fetch_arm.CARRY), fetch_arm.reach_table()[2]
     return out
 
 
