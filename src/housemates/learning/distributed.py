@@ -1,12 +1,21 @@
-"""Several workers that train as one: gradients are averaged in a fixed order, so the same workers give the same bits."""
+"""Several workers that train as one (DD-PPO): gradients are averaged in a fixed order, so the same workers give the same bits.
+
+Nothing but tensors goes over the wire.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import torch
 from torch import distributed
+
+RESTARTS = 3
+"""How often a group with a dead worker is started again, from its last resume point."""
 
 
 class Group:
@@ -16,11 +25,12 @@ class Group:
         self.alone = not (distributed.is_available() and distributed.is_initialized())
         self.rank = 0 if self.alone else distributed.get_rank()
         self.size = 1 if self.alone else distributed.get_world_size()
+        self.store: distributed.Store | None = None
 
     def wait(self) -> None:
         """Until every worker is here."""
         if not self.alone:
-            distributed.barrier()
+            self.sums(np.zeros(1))
 
     def sum(self, value: float) -> float:
         """The sum of a number over all workers."""
@@ -39,21 +49,33 @@ class Group:
         return self.sum(float(value)) > 0
 
     def gather(self, values: np.ndarray) -> np.ndarray:
-        """Everybody's rows one after the other, by rank."""
+        """Everybody's rows [n, ...] one after the other, by rank, as float64."""
         if self.alone:
             return values
-        parts: list = [None] * self.size
-        distributed.all_gather_object(parts, np.asarray(values, np.float64).tolist())
-        return np.concatenate([np.asarray(part) for part in parts])
+        counts = np.zeros(self.size)
+        counts[self.rank] = len(values)
+        counts = self.sums(counts).astype(int)
+        padded = torch.zeros(int(counts.max()), *values.shape[1:], dtype=torch.float64)
+        padded[: len(values)] = torch.from_numpy(np.asarray(values, np.float64))
+        parts = [torch.empty_like(padded) for _ in range(self.size)]
+        distributed.all_gather(parts, padded)
+        return np.concatenate([part.numpy()[:count] for part, count in zip(parts, counts, strict=True)])
 
-    def average_gradients(self, parameters: Iterable[torch.nn.Parameter]) -> None:
-        """Replace every gradient by the workers' mean, in one message."""
+    def average_gradients(self, parameters: Iterable[torch.nn.Parameter], weight: float) -> None:
+        """Replace every gradient by the mean over the workers, each with its weight (decisions it has seen), in one message.
+
+        A worker of weight zero may have no gradients; it takes part all the same.
+        """
         if self.alone:
             return
-        gradients = [p.grad for p in parameters if p.grad is not None]
-        flat = torch.cat([g.reshape(-1) for g in gradients])
+        learnt = list(parameters)
+        for p in learnt:
+            if p.grad is None:
+                p.grad = torch.zeros_like(p)
+        gradients = [p.grad for p in learnt if p.grad is not None]
+        flat = torch.cat([*(g.reshape(-1) * weight for g in gradients), gradients[0].new_tensor([weight])])
         distributed.all_reduce(flat)
-        flat /= self.size
+        flat /= flat[-1].clamp(min=1e-8).clone()
         at = 0
         for g in gradients:
             g.copy_(flat[at : at + g.numel()].view_as(g))
@@ -65,3 +87,54 @@ class Group:
             for module in modules:
                 for tensor in module.state_dict().values():
                     distributed.broadcast(tensor, 0)
+
+    def finished(self, rollout: int) -> int:
+        """How many workers have finished a rollout; see `finish`."""
+        return 0 if self.store is None else self.store.add(f"rollout/{rollout}", 0)
+
+    def finish(self, rollout: int) -> None:
+        """Tell the others that this worker has finished a rollout."""
+        if self.store is not None:
+            self.store.add(f"rollout/{rollout}", 1)
+
+
+def under_torchrun() -> bool:
+    """Whether this process is one worker of a torchrun group."""
+    return "RANK" in os.environ and "WORLD_SIZE" in os.environ and "MASTER_ADDR" in os.environ
+
+
+def join(device: str) -> Group:
+    """The group of this process: that of torchrun, or itself alone. Gloo on processors, nccl among GPUs."""
+    if not under_torchrun():
+        return Group()
+    from torch.distributed.rendezvous import rendezvous
+
+    store, rank, size = next(iter(rendezvous("env://")))
+    backend = "cpu:gloo,cuda:nccl" if device == "cuda" else "gloo"
+    distributed.init_process_group(backend, store=store, rank=rank, world_size=size)
+    group = Group()
+    group.store = distributed.PrefixStore("housemates", store)
+    return group
+
+
+def leave() -> None:
+    """End this process's part in its group."""
+    if distributed.is_available() and distributed.is_initialized():
+        distributed.destroy_process_group()
+
+
+def launch(workers: int, arguments: Sequence[str]) -> int:
+    """Run `housemates ARGUMENTS` as a torchrun group on this machine; returns its exit code.
+
+    When a worker dies, all are ended and started again, up to RESTARTS times; they continue from the last resume point.
+    """
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={workers}"]
+    command += [f"--max-restarts={RESTARTS}", "--monitor-interval=0.5", "-m", "housemates", *arguments]
+    # Without the variable torchrun prints a warning; each worker sets its own number of threads anyway.
+    process = subprocess.Popen(command, env={"OMP_NUM_THREADS": "1"} | os.environ)
+    while True:
+        try:
+            return process.wait()
+        except KeyboardInterrupt:
+            # The terminal has sent the same signal to the workers, which stop after their update.
+            continue

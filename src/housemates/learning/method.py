@@ -29,8 +29,11 @@ class Method(Protocol):
         """Extra reward [N] of a learner's decisions, None for none."""
         ...
 
-    def after_update(self, stores: list[Store | None]) -> dict[str, float]:
-        """Whatever the method does after each update (a discriminator, checkpoints); returns what is logged."""
+    def after_update(self, stores: list[Store | None], finished: dict[str, np.ndarray]) -> dict[str, float]:
+        """Whatever the method does after each update (a discriminator, exchanging members); returns what is logged.
+
+        finished: this worker's episodes that ended in the rollout, one row each (see `rollout.Finished`).
+        """
         ...
 
     def state(self) -> dict[str, np.ndarray]:

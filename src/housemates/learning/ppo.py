@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
+from torch import Tensor, nn
 
 from housemates.learning.advantage import advantages, chunks, links
 from housemates.learning.distributed import Group
 from housemates.learning.rollout import Store
+from housemates.learning.scale import Scale
+from housemates.policies.auxiliary import Auxiliary
 from housemates.policies.policy import Policy
 
 
@@ -32,17 +36,35 @@ class PPO:
     clip_value: bool = True
     """Whether the value loss is clipped as well."""
     value_weight: float = 0.5
+    """Of the value loss."""
     entropy: float = 0.0003
-    """Weight of the entropy bonus."""
+    """Weight of the entropy bonus at the beginning."""
+    entropy_end: float | None = None
+    """Its weight at the end, reached linearly; none keeps it."""
     max_norm: float = 0.5
     """Gradients are scaled down to this norm."""
     per_step: bool = True
     """Count discount and decay per simulation step (else per decision, as the paper does)."""
     discount: float = 0.998
+    """Of later rewards."""
     decay: float = 0.995
     """Of the advantage estimate (GAE lambda)."""
     normalise: bool = True
     """Whether advantages are normalised in each rollout."""
+    normalise_value: bool = False
+    """Whether the critic learns in units of the returns it has seen."""
+    auxiliary: float = 0.0
+    """Weight of heads that predict the ground truth from memory, in training only; 0 for none."""
+
+    def __post_init__(self) -> None:
+        for name in ("epochs", "minibatches", "chunk"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} = {getattr(self, name)} - it must be at least 1")
+
+    def left(self, share: float) -> tuple[float, float]:
+        """Learning rate and entropy weight when a share (1 to 0) of the run is left."""
+        end = self.entropy if self.entropy_end is None else self.entropy_end
+        return self.learning_rate * (share if self.anneal else 1.0), end + (self.entropy - end) * share
 
 
 PAPER = PPO(
@@ -59,13 +81,13 @@ PAPER = PPO(
 """The paper's numbers (appendix C.3 and C.4)."""
 
 
-def policy_loss(log_prob: torch.Tensor, old: torch.Tensor, advantage: torch.Tensor, clip: float) -> torch.Tensor:
+def policy_loss(log_prob: Tensor, old: Tensor, advantage: Tensor, clip: float) -> Tensor:
     """Clipped surrogate loss of each decision [N]."""
     ratio = torch.exp(log_prob - old)
     return -torch.minimum(ratio * advantage, ratio.clamp(1 - clip, 1 + clip) * advantage)
 
 
-def value_loss(value: torch.Tensor, old: torch.Tensor, target: torch.Tensor, clip: float | None) -> torch.Tensor:
+def value_loss(value: Tensor, old: Tensor, target: Tensor, clip: float | None) -> Tensor:
     """Half the squared error of each decision [N]; with `clip` the larger of that and of the error of the clipped value."""
     loss = (value - target).square()
     if clip is not None:
@@ -78,12 +100,12 @@ def value_loss(value: torch.Tensor, old: torch.Tensor, target: torch.Tensor, cli
 class Batched:
     """One rollout ready for training: decisions as chunks."""
 
-    index: torch.Tensor
+    index: Tensor
     """[B, L] int64 into the store, -1 where a chunk is shorter."""
-    advantage: torch.Tensor
+    advantage: Tensor
     """[N] float32."""
-    target: torch.Tensor
-    """[N] float32, what the value should have been."""
+    target: Tensor
+    """[N] float32, what the value should have been, in units of reward."""
 
 
 def prepare(store: Store, config: PPO, streams: int, bonus: np.ndarray | None = None, group: Group | None = None) -> Batched:
@@ -104,10 +126,59 @@ def prepare(store: Store, config: PPO, streams: int, bonus: np.ndarray | None = 
     rows = chunks(store.stream, store.start, store.closed, config.chunk, streams, table)
     if config.normalise:
         kept = out[store.closed].astype(np.float64)
-        count, total, squares = (group or Group()).sums(np.array([len(kept), kept.sum(), (kept**2).sum()]))
-        mean = total / count
-        out = ((out - mean) / (np.sqrt(max(squares / count - mean**2, 0.0)) + 1e-8)).astype(np.float32)
+        number, total, squares = (group or Group()).sums(np.array([len(kept), kept.sum(), (kept**2).sum()]))
+        if number > 0:
+            mean = total / number
+            out = ((out - mean) / (np.sqrt(max(squares / number - mean**2, 0.0)) + 1e-8)).astype(np.float32)
     return Batched(torch.from_numpy(table[:rows].copy()), torch.from_numpy(out), torch.from_numpy(target))
+
+
+class Replay(NamedTuple):
+    """What a policy now thinks of the n decisions of some chunks, in the order of `at`."""
+
+    at: Tensor
+    """[n] int64, which decisions of the store."""
+    log_prob: Tensor
+    entropy: Tensor
+    value: Tensor
+    """[n] each."""
+    core: Tensor
+    """[n, hidden] the memory's output."""
+
+
+def replay(policy: Policy, seen: dict[str, Tensor], stored: dict[str, Tensor], index: Tensor) -> Replay:
+    """Run a policy over chunks index [L, B] (padded with -1) from the memory stored with each chunk's first decision.
+
+    The same as `Policy.evaluate`, but only the memory runs over the padding: encoders and heads see decisions alone.
+    """
+    valid = index >= 0
+    places = valid.flatten().nonzero()[:, 0]
+    at = index.flatten()[places]
+    x = policy.encoder({name: seen[name][at] for name in policy.config.observations}, _latent(policy, stored, at))
+    wide = x.new_zeros(index.numel(), x.shape[1]).index_copy(0, places, x)
+    core, _ = policy.memory(wide.unflatten(0, index.shape), stored["memory"][index[0]])
+    core = core.flatten(0, 1)[places]
+    log_probs = policy.actor(core).log_softmax(-1)
+    judged = policy.critic_input(core, seen["privileged"][at] if policy.config.informed else None)
+    if judged is None:
+        raise ValueError("an informed critic learns from `privileged`, which the store does not hold")
+    chosen = log_probs.gather(-1, stored["action"][at][:, None])[:, 0]
+    return Replay(at, chosen, -(log_probs.exp() * log_probs).sum(-1), policy.critic(judged)[:, 0], core)
+
+
+def _latent(policy: Policy, stored: dict[str, Tensor], at: Tensor) -> Tensor | None:
+    return stored["latent"][at] if policy.config.latent else None
+
+
+def minibatches(index: Tensor, parts: int, rng: np.random.Generator) -> list[Tensor]:
+    """Chunks [B, L] split at random into parts of [L', B'], each cut to its longest chunk; parts may be empty."""
+    order = torch.from_numpy(rng.permutation(len(index)))
+    cut = []
+    for rows in order.tensor_split(parts):
+        part = index[rows]
+        longest = int((part >= 0).sum(1).max()) if len(part) else 0
+        cut.append(part[:, :longest].T.contiguous())
+    return cut
 
 
 def update(
@@ -118,46 +189,62 @@ def update(
     config: PPO,
     rng: np.random.Generator,
     group: Group | None = None,
+    entropy: float | None = None,
+    scale: Scale | None = None,
+    auxiliary: Auxiliary | None = None,
 ) -> dict[str, float]:
-    """All passes over one rollout; returns means of what is logged."""
-    seen = {k: torch.from_numpy(v[: store.size]) for k, v in store.observations.items()}
-    old = {k: torch.from_numpy(getattr(store, k)) for k in ("action", "log_prob", "value", "memory", "latent")}
-    # Long chunks together: a minibatch is cut to its longest chunk.
-    length = (ready.index >= 0).sum(1)
-    sums: dict[str, float] = {}
+    """All passes over one rollout; returns means of what is logged, over this worker's decisions.
+
+    entropy: its present weight (default: the config's); scale: the units of the critic; auxiliary: heads that learn along.
+    """
+    group, scale = group or Group(), scale or Scale()
+    device = policy.actor.weight.device
+    seen = {k: torch.from_numpy(v[: store.size]).to(device) for k, v in store.observations.items()}
+    names = ("action", "log_prob", "value", "memory", "latent")
+    stored = {k: torch.from_numpy(getattr(store, k)).to(device) for k in names}
+    stored |= {"advantage": ready.advantage.to(device), "target": scale.unit(ready.target.to(device))}
+    stored["value"] = scale.unit(stored["value"])
+    learnt: list[nn.Parameter] = [*policy.parameters(), *(auxiliary.parameters() if auxiliary is not None else ())]
+    sums: dict[str, Tensor] = {}
     passes = 0
     for _ in range(config.epochs):
-        order = torch.from_numpy(rng.permutation(len(ready.index)))
-        for rows in order.tensor_split(config.minibatches):
-            longest = int(length[rows].max())
-            index = ready.index[rows, :longest].T
-            valid = index >= 0
-            at = index.clamp(min=0)
-            latent = old["latent"][at] if policy.config.latent else None
-            result = policy.evaluate({k: v[at] for k, v in seen.items()}, old["memory"][at[0]], old["action"][at], latent)
-            kept = at[valid]
-            advantage, before = ready.advantage[kept], old["log_prob"][kept]
-            log_prob, value = result.log_prob[valid], result.value[valid]
-            losses = {
-                "policy_loss": policy_loss(log_prob, before, advantage, config.clip).mean(),
-                "value_loss": value_loss(
-                    value, old["value"][kept], ready.target[kept], config.clip if config.clip_value else None
-                ).mean(),
-                "entropy": result.entropy[valid].mean(),
-            }
-            loss = losses["policy_loss"] + config.value_weight * losses["value_loss"] - config.entropy * losses["entropy"]
+        for index in minibatches(ready.index, config.minibatches, rng):
             optimiser.zero_grad(set_to_none=True)
-            loss.backward()
-            if group is not None:
-                group.average_gradients(policy.parameters())
-            norm = torch.nn.utils.clip_grad_norm_(policy.parameters(), config.max_norm)
-            optimiser.step()
-            with torch.no_grad():
-                ratio = log_prob - before
-                losses["approx_kl"] = (ratio.exp() - 1 - ratio).mean()
-                losses["clip_fraction"] = (ratio.exp() - 1).abs().gt(config.clip).float().mean()
+            if index.numel():
+                result = replay(policy, seen, stored, index.to(device))
+                losses = _losses(result, seen, stored, config, auxiliary)
+                weight = config.entropy if entropy is None else entropy
+                loss = losses["policy_loss"] + config.value_weight * losses["value_loss"] - weight * losses["entropy"]
+                if auxiliary is not None:
+                    loss = loss + config.auxiliary * losses["auxiliary_loss"]
+                loss.backward()
+            group.average_gradients(learnt, float((index >= 0).sum()))
+            norm = nn.utils.clip_grad_norm_(learnt, config.max_norm)
+            if index.numel() or not group.alone:
+                optimiser.step()
+            if index.numel():
                 losses["gradient_norm"] = norm
-            for name, number in losses.items():
-                sums[name] = sums.get(name, 0.0) + float(number.detach())
-            passes += 1
-    return {name: total / passes for name, total in sums.items()}
+                for name, number in losses.items():
+                    sums[name] = sums.get(name, 0.0) + number.detach()
+                passes += 1
+    return {name: float(total) / passes for name, total in sums.items()}
+
+
+def _losses(
+    result: Replay, seen: dict[str, Tensor], stored: dict[str, Tensor], config: PPO, auxiliary: Auxiliary | None
+) -> dict[str, Tensor]:
+    """Every loss of a minibatch, and how far the policy has moved, as means over its decisions."""
+    old, advantage = stored["log_prob"][result.at], stored["advantage"][result.at]
+    clip = config.clip if config.clip_value else None
+    losses = {
+        "policy_loss": policy_loss(result.log_prob, old, advantage, config.clip).mean(),
+        "value_loss": value_loss(result.value, stored["value"][result.at], stored["target"][result.at], clip).mean(),
+        "entropy": result.entropy.mean(),
+    }
+    if auxiliary is not None:
+        losses["auxiliary_loss"] = auxiliary.loss(result.core, seen["predicates"][result.at])
+    with torch.no_grad():
+        moved = result.log_prob - old
+        losses["approx_kl"] = (moved.exp() - 1 - moved).mean()
+        losses["clip_fraction"] = (moved.exp() - 1).abs().gt(config.clip).float().mean()
+    return losses

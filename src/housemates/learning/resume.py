@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -10,7 +11,8 @@ from typing import Any
 
 import numpy as np
 from safetensors import SafetensorError
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import load as unpack
+from safetensors.numpy import save as pack
 
 from housemates.learning.distributed import Group
 
@@ -21,24 +23,28 @@ def save(folder: Path, update: int, arrays: dict[str, np.ndarray], meta: dict[st
     """Write a resume point of this worker; rank 0 publishes it when every worker has written its own."""
     name = f"{update:08d}"
     scratch, final = folder / f".{name}", folder / name
-    if group.rank == 0:
+    try:
+        if group.rank == 0:
+            shutil.rmtree(scratch, ignore_errors=True)
+            scratch.mkdir(parents=True)
+        group.wait()
+        content, text = pack(arrays), json.dumps(meta)
+        write(scratch / f"{group.rank}.safetensors", content)
+        digests = {"arrays": hashlib.sha256(content).hexdigest(), "meta": hashlib.sha256(text.encode()).hexdigest()}
+        write(scratch / f"{group.rank}.json", json.dumps({"sha256": digests, "meta": meta}).encode())
+        group.wait()
+        if group.rank == 0:
+            shutil.rmtree(final, ignore_errors=True)
+            scratch.rename(final)
+            sync(folder)
+            replace(folder / LATEST, name.encode())
+    except OSError as error:
         shutil.rmtree(scratch, ignore_errors=True)
-        scratch.mkdir(parents=True)
-    group.wait()
-    save_file(arrays, scratch / f"{group.rank}.safetensors")
-    (scratch / f"{group.rank}.json").write_text(json.dumps(meta))
-    for file in (scratch / f"{group.rank}.safetensors", scratch / f"{group.rank}.json"):
-        _sync(file)
-    group.wait()
+        reason = error.strerror or str(error)
+        raise OSError(
+            f"cannot write a resume point to {folder}: {reason} - free it and use --resume; the last is kept"
+        ) from error
     if group.rank == 0:
-        shutil.rmtree(final, ignore_errors=True)
-        scratch.rename(final)
-        _sync(folder)
-        pointer = folder / f".{LATEST}"
-        pointer.write_text(name)
-        _sync(pointer)
-        pointer.replace(folder / LATEST)
-        _sync(folder)
         for old in folder.iterdir():
             if old.is_dir() and old.name != name:
                 shutil.rmtree(old, ignore_errors=True)
@@ -52,9 +58,14 @@ def load(folder: Path, group: Group) -> tuple[dict[str, np.ndarray], dict[str, A
         return None
     point = folder / pointer.read_text().strip()
     try:
-        meta = json.loads((point / f"{group.rank}.json").read_text())
-        return load_file(point / f"{group.rank}.safetensors"), meta
-    except (OSError, SafetensorError, json.JSONDecodeError) as error:
+        described = json.loads((point / f"{group.rank}.json").read_text())
+        content = (point / f"{group.rank}.safetensors").read_bytes()
+        if hashlib.sha256(content).hexdigest() != described["sha256"]["arrays"]:
+            raise ValueError(f"{group.rank}.safetensors is not what was written")
+        if hashlib.sha256(json.dumps(described["meta"]).encode()).hexdigest() != described["sha256"]["meta"]:
+            raise ValueError(f"{group.rank}.json was edited")
+        return unpack(content), described["meta"]
+    except (OSError, SafetensorError, ValueError, KeyError, TypeError) as error:
         raise ValueError(f"the resume point {point} is damaged ({error}) - delete {folder} to start again") from error
 
 
@@ -64,13 +75,42 @@ def append(path: Path, row: dict[str, Any]) -> None:
         file.write(json.dumps(row) + "\n")
 
 
+def length(path: Path) -> int:
+    """Bytes of a log that are safely on the disk."""
+    if not path.exists():
+        return 0
+    sync(path)
+    return path.stat().st_size
+
+
 def truncate(path: Path, size: int) -> None:
     """Cut a log at what it held when the resume point was written."""
-    if path.exists():
+    if path.exists() and path.stat().st_size > size:
         os.truncate(path, size)
 
 
-def _sync(path: Path) -> None:
+def replace(path: Path, content: bytes) -> None:
+    """Write a file so that it holds either the old content or the new, whatever happens."""
+    scratch = path.with_name(f".{path.name}.new")
+    try:
+        write(scratch, content)
+        scratch.replace(path)
+    except OSError:
+        scratch.unlink(missing_ok=True)
+        raise
+    sync(path.parent)
+
+
+def write(path: Path, content: bytes) -> None:
+    """Write a file and wait until the disk has it."""
+    with path.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def sync(path: Path) -> None:
+    """Wait until the disk has a file or the entries of a folder."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -2,16 +2,19 @@
 
 A decision's reward is summed until the same robot's next decision; one that is still running when the rollout ends is
 carried over into the next. A robot's slot says which player moves it, with which latent, and whether it learns from it.
+Players may see different things; what only training needs is stored with the learners' decisions.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import torch
 
+from housemates.learning.scale import Scale
 from housemates.policies.policy import Action, Policy
 from housemates.sim.batch import Batch, Step
 
@@ -21,17 +24,24 @@ SCRIPTED = -1
 
 @dataclass
 class Player:
-    """Somebody who plays: a policy with the observations it needs. Frozen players are never learnt from."""
+    """Somebody who plays: a policy with the observations it needs. One without a store is frozen: it plays, nothing more."""
 
     policy: Policy
     generator: torch.Generator
     memory: torch.Tensor = field(init=False)
     """[E * R, M], the memory of whatever this player controls."""
     store: Store | None = None
+    scale: Scale = field(default_factory=Scale)
+    """The units its critic answers in."""
 
     def begin(self, streams: int) -> None:
         """Make room for the memories of all robots."""
         self.memory = self.policy.initial_memory(streams)
+
+    @property
+    def sees(self) -> Sequence[str]:
+        """Observations that are needed when it decides; a learner also keeps what only training reads."""
+        return self.policy.config.observations if self.store is None else tuple(self.store.observations)
 
 
 @dataclass
@@ -44,10 +54,16 @@ class Slots:
     """[E, R] int64, latent of a behaviour policy, 0 where there is none."""
     learns: np.ndarray
     """[E, R] bool, whether the player learns from this robot's decisions."""
+    script: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int16))
+    """[E, R] int16, the plan (see `sim.scripted`) of robots that no player moves; may be left out where there are none."""
+
+    def __post_init__(self) -> None:
+        if not self.script.size:
+            self.script = np.zeros_like(self.player, np.int16)
 
     def copy(self) -> Slots:
         """An independent copy."""
-        return Slots(self.player.copy(), self.latent.copy(), self.learns.copy())
+        return Slots(*(values.copy() for values in vars(self).values()))
 
     def take(self, other: Slots, homes: np.ndarray) -> None:
         """Copy the rows of some homes [E] bool."""
@@ -58,18 +74,17 @@ class Slots:
 class Store:
     """The decisions of one learner in one rollout, in the order they were made. Grows as needed, never shrinks."""
 
-    def __init__(self, shapes: dict[str, tuple[tuple[int, ...], type]], memory: int, capacity: int, extras: int = 0) -> None:
-        """shapes: shape and type of each observation; memory: length of the policy's memory; extras: privileged numbers."""
+    def __init__(self, shapes: dict[str, tuple[tuple[int, ...], type]], memory: int, capacity: int) -> None:
+        """shapes: shape and type of each observation, also those that only training reads; memory: length of a memory."""
         self.size = 0
         self.observations = {k: np.zeros((capacity, *shape), dtype) for k, (shape, dtype) in shapes.items()}
-        self.numbers = {
+        self.numbers: dict[str, np.ndarray] = {
             "stream": np.zeros(capacity, np.int64),
             "action": np.zeros(capacity, np.int64),
             "latent": np.zeros(capacity, np.int64),
             "log_prob": np.zeros(capacity, np.float32),
             "value": np.zeros(capacity, np.float32),
             "memory": np.zeros((capacity, memory), np.float32),
-            "privileged": np.zeros((capacity, extras), np.float32),
             "start": np.zeros(capacity, np.bool_),
             "clock": np.zeros(capacity, np.int32),
             "reward": np.zeros(capacity, np.float32),
@@ -115,14 +130,17 @@ class Finished:
     """Episodes that ended during a rollout, one row each."""
 
     home: list[np.ndarray] = field(default_factory=list)
+    player: list[np.ndarray] = field(default_factory=list)
+    """[R] each, who moved the robots."""
     outcome: list[np.ndarray] = field(default_factory=list)
     steps: list[np.ndarray] = field(default_factory=list)
     total: list[np.ndarray] = field(default_factory=list)
 
-    def add(self, batch: Batch, done: np.ndarray) -> None:
-        """Note the homes [E] bool whose episode has just ended."""
+    def add(self, batch: Batch, done: np.ndarray, slots: Slots) -> None:
+        """Note the homes [E] bool whose episode, played by these slots, has just ended."""
         if done.any():
             self.home.append(np.flatnonzero(done))
+            self.player.append(slots.player[done])
             self.outcome.append(batch.ended.outcome[done])
             self.steps.append(batch.ended.steps[done])
             self.total.append(batch.ended.total[done])
@@ -146,9 +164,13 @@ class Collector:
         self.buffers: dict[str, np.ndarray] = {}
         for player in players:
             player.begin(batch.size * batch.robots)
+        self._script(np.ones(batch.size, np.bool_))
 
-    def collect(self, decisions: int) -> Finished:
-        """Play until the learners have closed that many decisions together (those carried over included)."""
+    def collect(self, decisions: int, enough: Callable[[int], bool] | None = None) -> Finished:
+        """Play until the learners have closed that many decisions together (those carried over included).
+
+        enough(closed) is asked after every step and may end the rollout early.
+        """
         finished = Finished()
         self.compact()
         if not self.asked:
@@ -158,12 +180,20 @@ class Collector:
             step = self.batch.step(self.actions)
             self.seconds["simulation"] += time.perf_counter() - before
             self._close(step)
-            finished.add(self.batch, step.done)
-            if step.done.any():
-                self.slots.take(self.pending, step.done)
+            done = step.done.copy()
+            if done.any():
+                finished.add(self.batch, done, self.slots)
+                self.slots.take(self.pending, done)
+                self._script(done)
             self._ask()
-            if sum(int(p.store.closed.sum()) for p in self.players if p.store is not None) >= decisions:
+            closed = self.closed
+            if closed >= decisions or (enough is not None and enough(closed)):
                 return finished
+
+    @property
+    def closed(self) -> int:
+        """Complete decisions of all learners."""
+        return sum(int(np.count_nonzero(p.store.closed)) for p in self.players if p.store is not None)
 
     def compact(self) -> None:
         """Forget closed decisions; the open ones move to the front of their stores."""
@@ -178,7 +208,7 @@ class Collector:
         for name, slots in (("slots", self.slots), ("pending", self.pending)):
             arrays |= {f"{name}.{k}": v for k, v in vars(slots).items()}
         for index, player in enumerate(self.players):
-            arrays[f"{index}.memory"] = player.memory.numpy()
+            arrays[f"{index}.memory"] = player.memory.cpu().numpy()
             if player.store is not None:
                 size = player.store.size
                 arrays |= {f"{index}.store.{k}": v[:size] for k, v in player.store.numbers.items()}
@@ -193,7 +223,7 @@ class Collector:
             for key in vars(slots):
                 setattr(slots, key, arrays[f"{name}.{key}"].copy())
         for index, player in enumerate(self.players):
-            player.memory = torch.from_numpy(arrays[f"{index}.memory"].copy())
+            player.memory.copy_(torch.from_numpy(arrays[f"{index}.memory"]))
             if player.store is not None:
                 player.store.size = 0
                 place = player.store.append(len(arrays[f"{index}.store.stream"]))
@@ -222,61 +252,82 @@ class Collector:
             store.closed[where] = True
         self.open_at[finished] = -1
 
+    def _script(self, homes: np.ndarray) -> None:
+        """Hand robots over to the simulator's scripts and back, in homes [E] bool whose episode has just begun."""
+        state, scripted = self.batch.state, self.slots.player == SCRIPTED
+        wanted = np.where(scripted, self.slots.script, -1)
+        present = np.where(state.controllable, -1, state.script)
+        changed = homes & ((wanted != present) | (scripted == state.controllable)).any(axis=1)
+        if not changed.any():
+            return
+        state.controllable[changed] = state.interruptible[changed] = ~scripted[changed]
+        state.script[changed] = wanted[changed]
+        # A plan is chosen when an episode begins, so these homes begin once more.
+        self.batch.reset(which=changed)
+
     def _ask(self) -> None:
         """Let every player act for its robots that must decide."""
         batch = self.batch
         decide = batch.decide
         start = np.broadcast_to((batch.state.clock == 0)[:, None], decide.shape)
         self.actions[:] = -1
-        for index, player in enumerate(self.players):
-            mine = decide & (self.slots.player == index)
-            if mine.any():
-                self._act(player, mine, start)
+        asked = [(player, decide & (self.slots.player == k)) for k, player in enumerate(self.players)]
+        asked = [(player, mine) for player, mine in asked if mine.any()]
+        before = time.perf_counter()
+        for name in dict.fromkeys(name for player, _ in asked for name in player.sees):
+            which = np.logical_or.reduce([mine for player, mine in asked if name in player.sees])
+            self.buffers[name] = batch.observe(name, self.buffers.get(name), which)
+        self.seconds["observation"] += time.perf_counter() - before
+        for player, mine in asked:
+            self._act(player, np.flatnonzero(mine), start)
         self.asked = True
 
-    def _act(self, player: Player, mine: np.ndarray, start: np.ndarray) -> None:
-        batch, policy = self.batch, player.policy
-        rows = np.flatnonzero(mine)
+    def _act(self, player: Player, rows: np.ndarray, start: np.ndarray) -> None:
+        """Decide for the robots of these rows of [E * R]."""
+        policy = player.policy
         before = time.perf_counter()
-        seen = {}
-        for name in policy.config.observations:
-            if name not in self.buffers:
-                self.buffers[name] = batch.observe(name, which=mine)
-            else:
-                batch.observe(name, self.buffers[name], which=mine)
-            flat = self.buffers[name].reshape(batch.size * batch.robots, *self.buffers[name].shape[2:])
-            seen[name] = flat[rows]
-        self.seconds["observation"] += time.perf_counter() - before
-        before = time.perf_counter()
-        chosen = torch.from_numpy(rows)
-        fresh = torch.from_numpy(start.reshape(-1)[rows].copy())
+        seen = {name: self.buffers[name].reshape(-1, *self.buffers[name].shape[2:])[rows] for name in player.sees}
+        device = player.memory.device
+        chosen, fresh = torch.from_numpy(rows).to(device), start.reshape(-1)[rows]
         memory = player.memory[chosen]
-        memory[fresh] = 0.0
-        latent = torch.from_numpy(self.slots.latent.reshape(-1)[rows]) if policy.config.latent else None
-        result = policy.act({k: torch.from_numpy(v) for k, v in seen.items()}, memory, latent, generator=player.generator)
+        memory[torch.from_numpy(fresh).to(device)] = 0.0
+        shown = {name: torch.from_numpy(values).to(device) for name, values in seen.items()}
+        latent = torch.from_numpy(self.slots.latent.reshape(-1)[rows]).to(device) if policy.config.latent else None
+        privileged = shown.get("privileged") if policy.config.informed else None
+        result = policy.act(shown, memory, latent, generator=player.generator, privileged=privileged)
         player.memory[chosen] = result.memory
-        self.actions.reshape(-1)[rows] = result.action.numpy()
-        self.seconds["inference"] += time.perf_counter() - before
+        self.actions.reshape(-1)[rows] = result.action.cpu().numpy()
         if player.store is not None:
-            self._remember(player.store, rows, seen, memory, fresh, result)
+            self._remember(player, rows, seen, memory, fresh, result)
+        self.seconds["inference"] += time.perf_counter() - before
 
     def _remember(
-        self, store: Store, rows: np.ndarray, seen: dict, memory: torch.Tensor, fresh: torch.Tensor, result: Action
+        self,
+        player: Player,
+        rows: np.ndarray,
+        seen: dict[str, np.ndarray],
+        memory: torch.Tensor,
+        fresh: np.ndarray,
+        result: Action,
     ) -> None:
         """Append the decisions of those robots that are learnt from."""
-        learns = self.slots.learns.reshape(-1)[rows]
-        keep = np.flatnonzero(learns)
-        place = store.append(len(keep))
+        learns, store = self.slots.learns.reshape(-1)[rows], player.store
+        if store is None or not learns.any():
+            return
+        keep = slice(None) if learns.all() else np.flatnonzero(learns)
+        rows = rows[keep]
+        place = store.append(len(rows))
         for name, values in seen.items():
             store.observations[name][place] = values[keep]
-        store.numbers["stream"][place] = rows[keep]
-        store.numbers["action"][place] = result.action.numpy()[keep]
-        store.numbers["latent"][place] = self.slots.latent.reshape(-1)[rows][keep]
-        store.numbers["log_prob"][place] = result.log_prob.numpy()[keep]
-        store.numbers["value"][place] = result.value.numpy()[keep]
-        store.numbers["memory"][place] = memory.numpy()[keep]
-        store.numbers["start"][place] = fresh.numpy()[keep]
-        store.numbers["clock"][place] = self.batch.state.clock[rows[keep] // self.batch.robots]
-        store.numbers["done"][place] = False
-        store.numbers["closed"][place] = False
-        self.open_at.reshape(-1)[rows[keep]] = np.arange(place.start, place.stop)
+        numbers = store.numbers
+        numbers["stream"][place] = rows
+        numbers["action"][place] = result.action.cpu().numpy()[keep]
+        numbers["latent"][place] = self.slots.latent.reshape(-1)[rows]
+        numbers["log_prob"][place] = result.log_prob.cpu().numpy()[keep]
+        numbers["value"][place] = player.scale.real(result.value.cpu().numpy()[keep])
+        numbers["memory"][place] = memory.cpu().numpy()[keep]
+        numbers["start"][place] = fresh[keep]
+        numbers["clock"][place] = self.batch.state.clock[rows // self.batch.robots]
+        numbers["done"][place] = False
+        numbers["closed"][place] = False
+        self.open_at.reshape(-1)[rows] = np.arange(place.start, place.stop)

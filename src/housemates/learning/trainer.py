@@ -20,6 +20,7 @@ from housemates.learning.distributed import Group
 from housemates.learning.method import Method
 from housemates.learning.ppo import PPO, prepare, update
 from housemates.learning.rollout import Collector, Player, Store
+from housemates.policies.auxiliary import Auxiliary
 from housemates.policies.checkpoint import save_policy
 from housemates.sim.batch import Batch
 from housemates.sim.rules import Reward, Rules
@@ -44,8 +45,24 @@ class Training:
     """Decides weights, episodes and everything that is drawn."""
     save_every: int = 20
     """Updates between two resume points."""
+    curriculum: int = 0
+    """Decisions over which the probability that a contact ends the episode grows from 0 to 1; 0 for the rules as they are."""
+    cut_off: float = 0.0
+    """Share of the workers whose end of a rollout ends it for the others as well (the paper: 0.6). It depends on the clock,
+    so runs cannot be repeated bit by bit; 0 waits for everybody."""
     ppo: PPO = field(default_factory=PPO)
+    """How policies are improved."""
     rules: Rules = field(default_factory=lambda: Rules(reward=Reward(collision="timeout")))
+    """The game."""
+
+    def __post_init__(self) -> None:
+        for name in ("decisions", "homes", "rollout", "save_every"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} = {getattr(self, name)} - it must be at least 1")
+        if self.seed < 0:
+            raise ValueError(f"seed = {self.seed} - a seed must not be negative")
+        if not 0 <= self.cut_off <= 1:
+            raise ValueError(f"cut_off = {self.cut_off} - give a share from 0 to 1")
 
 
 class Trainer:
@@ -61,6 +78,7 @@ class Trainer:
         robots: int = 2,
         group: Group | None = None,
         pixels: int = 64,
+        device: str = "cpu",
     ) -> None:
         self.config, self.method, self.folder, self.group = config, method, Path(folder), group or Group()
         if config.homes % self.group.size:
@@ -69,24 +87,43 @@ class Trainer:
         self.batch = Batch(episodes, homes, share, robots, config.rules, seed, pixels=pixels)
         self.environment = environment_hash(episodes, config.rules, robots)
         self.rng = np.random.default_rng([config.seed, self.group.rank])
-        self.players = []
+        self.players: list[Player] = []
+        self.heads: list[Auxiliary | None] = []
+        self.optimisers: list[torch.optim.Optimizer | None] = []
         for index, (policy, trains) in enumerate(zip(method.policies, method.trains, strict=True)):
-            player = Player(policy, torch.Generator().manual_seed(seed * 1000 + index))
+            policy.to(device)
+            generator = torch.Generator(device).manual_seed(seed * 1000 + index)
+            self.players.append(Player(policy, generator))
+            self.heads.append(None)
+            self.optimisers.append(None)
             if trains:
-                shapes = {name: self.batch.observation(name) for name in policy.config.observations}
-                player.store = Store(shapes, policy.config.memory_size, share * robots * config.rollout)
-            self.players.append(player)
+                self._learns(index, share * robots * config.rollout)
         slots = method.pairs(0, self.rng, share, robots)
         if slots is None:
             raise ValueError("a method must say who plays before the first update")
         self.collector = Collector(self.batch, self.players, slots)
-        self.optimisers = [
-            torch.optim.Adam(p.policy.parameters(), lr=config.ppo.learning_rate, eps=1e-5) if p.store is not None else None
-            for p in self.players
-        ]
         self.update, self.decisions, self.steps, self.seconds = 0, 0, 0, 0.0
         self.recent = {name: np.zeros(0) for name in ("outcome", "steps", "total")}
+        self.stopping = False
+        """Set this (from a signal, say) to end `run` after the present update, as if its time were over."""
         self.group.same_weights([p.policy for p in self.players])
+
+    def _learns(self, index: int, capacity: int) -> None:
+        """Give a player what learning needs: a store, an optimiser, heads that exist in training only."""
+        player, ppo = self.players[index], self.config.ppo
+        config, device = player.policy.config, player.policy.actor.weight.device
+        names = dict.fromkeys(config.observations)
+        if config.informed:
+            names["privileged"] = None
+        learnt = list(player.policy.parameters())
+        if ppo.auxiliary:
+            names["predicates"] = None
+            head = Auxiliary(config.hidden, self.batch.observation("predicates")[0][0], seed=index).to(device)
+            self.heads[index] = head
+            learnt += head.parameters()
+        shapes = {name: self.batch.observation(name) for name in names}
+        player.store = Store(shapes, config.memory_size, capacity)
+        self.optimisers[index] = torch.optim.Adam(learnt, lr=ppo.learning_rate, eps=1e-5, fused=True)
 
     @property
     def done(self) -> bool:
@@ -103,7 +140,8 @@ class Trainer:
                 resume.append(self.folder / "metrics.jsonl", row)
                 if show is not None:
                     show(row)
-            late = seconds is not None and self.group.any(time.perf_counter() - began > seconds)
+            late = self.stopping or (seconds is not None and time.perf_counter() - began > seconds)
+            late = self.group.any(late)
             if late or self.done or self.update % self.config.save_every == 0:
                 self.save()
             if late:
@@ -115,48 +153,75 @@ class Trainer:
     def step(self) -> dict[str, Any]:
         """One rollout and one update of every learner; returns the row of the log."""
         began = time.perf_counter()
-        before = dict(self.collector.seconds)
-        slots = self.method.pairs(self.update, self.rng, self.batch.size, self.batch.robots)
-        if slots is not None:
-            self.collector.pending = slots
-        learners = [p for p in self.players if p.store is not None]
-        robots = int(self.collector.slots.learns.sum())
-        finished = self.collector.collect(robots * self.config.rollout).arrays()
-        self._remember(finished)
+        before, clock = dict(self.collector.seconds), int(self.batch.state.clock.sum())
+        if self.update:
+            self.collector.pending = self.method.pairs(self.update, self.rng, self.batch.size, self.batch.robots) or (
+                self.collector.pending
+            )
+        if self.config.curriculum:
+            ends = min(1.0, self.decisions / self.config.curriculum)
+            self.batch.numbers = self.batch.numbers._replace(collision_ends=ends)
+        finished = self._collect()
         started = time.perf_counter()
-        row = self._update(learners)
-        row |= {f"method/{k}": v for k, v in self.method.after_update([p.store for p in self.players]).items()}
+        row, closed = self._update()
+        row |= {f"method/{k}": v for k, v in self.method.after_update([p.store for p in self.players], finished).items()}
+        steps = int(finished["steps"].sum()) + int(self.batch.state.clock.sum()) - clock
+        closed, steps = (int(n) for n in self.group.sums(np.array([closed, steps], np.float64)))
+        self._remember(finished)
         now = time.perf_counter()
         self.update += 1
+        self.decisions += closed
+        self.steps += steps
         self.seconds += now - began
         shares = {k: v - before[k] for k, v in self.collector.seconds.items()} | {"update": now - started}
         row |= {f"time/{k}": v / (now - began) for k, v in shares.items()}
-        return self._row(now - began) | row
+        speed = {"charts/decisions_per_second": closed / (now - began), "charts/SPS": steps / (now - began)}
+        return self._row() | speed | row
 
-    def _update(self, learners: list[Player]) -> dict[str, float]:
+    def _collect(self) -> dict[str, np.ndarray]:
+        """One rollout; with `cut_off` it ends early when enough of the other workers have finished theirs."""
+        wanted = int(self.collector.slots.learns.sum()) * self.config.rollout
+        enough = None
+        if self.config.cut_off and not self.group.alone:
+
+            def enough(closed: int) -> bool:
+                # As Habitat does: nobody is cut off before a quarter of its rollout.
+                ready = closed >= wanted / 4
+                return ready and self.group.finished(self.update) >= self.config.cut_off * self.group.size
+
+        finished = self.collector.collect(wanted, enough).arrays()
+        self.group.finish(self.update)
+        return finished
+
+    def _update(self) -> tuple[dict[str, float], int]:
+        """Improve every learner; returns what is logged (means over the learners) and how many decisions were learnt from."""
         config, streams = self.config.ppo, self.batch.size * self.batch.robots
         row: dict[str, float] = {}
         closed = 0
-        left = max(0.0, 1.0 - self.decisions / self.config.decisions) if config.anneal else 1.0
+        rate, entropy = config.left(max(0.0, 1.0 - self.decisions / self.config.decisions))
+        learners = sum(p.store is not None for p in self.players)
         for index, (player, optimiser) in enumerate(zip(self.players, self.optimisers, strict=True)):
             if player.store is None or optimiser is None:
                 continue
             for group in optimiser.param_groups:
-                group["lr"] = config.learning_rate * left
-            ready = prepare(player.store, config, streams, self.method.bonus(index, player.store), self.group)
-            losses = update(player.policy, optimiser, player.store, ready, config, self.rng, self.group)
-            closed += int(player.store.closed.sum())
-            self.steps += int(player.store.duration[player.store.closed].sum()) // len(learners)
+                group["lr"] = rate
+            store, scale = player.store, player.scale
+            ready = prepare(store, config, streams, self.method.bonus(index, store), self.group)
+            if config.normalise_value:
+                scale.follow(ready.target.numpy()[store.closed], player.policy.critic, self.group)
+            losses = update(
+                player.policy, optimiser, store, ready, config, self.rng, self.group, entropy, scale, self.heads[index]
+            )
+            closed += int(store.closed.sum())
             for name, value in losses.items():
-                row[f"losses/{name}"] = row.get(f"losses/{name}", 0.0) + value / len(learners)
-        self.decisions += int(self.group.sum(closed))
-        return row | {"charts/learning_rate": config.learning_rate * left}
+                row[f"losses/{name}"] = row.get(f"losses/{name}", 0.0) + value / learners
+        return row | {"charts/learning_rate": rate}, closed
 
     def _remember(self, finished: dict[str, np.ndarray]) -> None:
         for name, old in self.recent.items():
             self.recent[name] = np.concatenate([old, self.group.gather(finished[name])])[-RECENT:]
 
-    def _row(self, seconds: float) -> dict[str, Any]:
+    def _row(self) -> dict[str, Any]:
         outcome = self.recent["outcome"]
         rates = {name: float((outcome == k).mean()) if len(outcome) else 0.0 for k, name in enumerate(OUTCOMES) if k}
         return {
@@ -168,7 +233,6 @@ class Trainer:
             "charts/episodes": len(outcome),
             "charts/episodic_return": float(self.recent["total"].mean()) if len(outcome) else 0.0,
             "charts/episodic_length": float(self.recent["steps"].mean()) if len(outcome) else 0.0,
-            "charts/decisions_per_second": self.config.homes * self.config.rollout * self.batch.robots / seconds,
         }
 
     def finish(self) -> None:
@@ -183,14 +247,15 @@ class Trainer:
         """Leave a resume point: everything, in one folder that appears whole or not at all."""
         self.collector.compact()
         arrays, meta = self._state()
-        metrics = self.folder / "metrics.jsonl"
-        meta["metrics_bytes"] = metrics.stat().st_size if metrics.exists() else 0
+        meta["metrics_bytes"] = resume.length(self.folder / "metrics.jsonl")
         resume.save(self.folder / "resume", self.update, arrays, meta, self.group)
 
     def load(self) -> bool:
         """Continue from the newest resume point; False if there is none."""
         found = resume.load(self.folder / "resume", self.group)
         if found is None:
+            if self.group.rank == 0:
+                resume.truncate(self.folder / "metrics.jsonl", 0)
             return False
         arrays, meta = found
         if meta["config"] != json.loads(json.dumps(dataclasses.asdict(self.config))) or meta["environment"] != self.environment:
@@ -211,10 +276,11 @@ class Trainer:
         arrays |= {f"collector/{k}": v for k, v in self.collector.state().items()}
         for index, (player, optimiser) in enumerate(zip(self.players, self.optimisers, strict=True)):
             arrays[f"{index}/generator"] = player.generator.get_state().numpy()
-            arrays |= {f"{index}/weights/{k}": v.numpy() for k, v in player.policy.state_dict().items()}
+            arrays[f"{index}/scale"] = player.scale.state()
+            arrays |= {f"{index}/{k}": v.cpu().numpy() for k, v in self._weights(index).items()}
             if optimiser is not None:
                 for k, values in optimiser.state_dict()["state"].items():
-                    arrays |= {f"{index}/adam/{k}/{name}": torch.as_tensor(v).numpy() for name, v in values.items()}
+                    arrays |= {f"{index}/adam/{k}/{name}": torch.as_tensor(v).cpu().numpy() for name, v in values.items()}
         meta = {
             "config": dataclasses.asdict(self.config),
             "environment": self.environment,
@@ -224,6 +290,12 @@ class Trainer:
             "seconds": self.seconds,
         }
         return {k: np.ascontiguousarray(v) for k, v in arrays.items()}, meta
+
+    def _weights(self, index: int) -> dict[str, torch.Tensor]:
+        """Every tensor of a player's networks by name."""
+        head = self.heads[index]
+        found = {f"weights/{k}": v for k, v in self.players[index].policy.state_dict().items()}
+        return found if head is None else found | {f"head/{k}": v for k, v in head.state_dict().items()}
 
     def _restore(self, arrays: dict[str, np.ndarray], meta: dict[str, Any]) -> None:
         def group(prefix: str) -> dict[str, np.ndarray]:
@@ -236,7 +308,9 @@ class Trainer:
         self.collector.load(group("collector/"))
         for index, (player, optimiser) in enumerate(zip(self.players, self.optimisers, strict=True)):
             player.generator.set_state(torch.from_numpy(arrays[f"{index}/generator"].copy()))
-            player.policy.load_state_dict({k: torch.from_numpy(v.copy()) for k, v in group(f"{index}/weights/").items()})
+            player.scale.load(arrays[f"{index}/scale"])
+            for name, tensor in self._weights(index).items():
+                tensor.copy_(torch.from_numpy(arrays[f"{index}/{name}"]))
             if optimiser is not None:
                 state: dict[int, dict[str, torch.Tensor]] = {}
                 for key, value in group(f"{index}/adam/").items():

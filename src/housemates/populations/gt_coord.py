@@ -30,7 +30,7 @@ class GTCoord:
         """Nothing but the task's reward."""
         return None
 
-    def after_update(self, stores: list[Store | None]) -> dict[str, float]:
+    def after_update(self, stores: list[Store | None], finished: dict[str, np.ndarray]) -> dict[str, float]:
         """Nothing."""
         return {}
 
