@@ -23,8 +23,8 @@ def from_above(batch: Batch, home: int) -> np.ndarray:
     rows, columns = np.nonzero(floor.free)
     low, high = floor.point(rows.min(), columns.min()), floor.point(rows.max(), columns.max())
     out = np.zeros((1, PIXELS, PIXELS, 3), np.uint8)
-    # A robot's centre keeps 0.3 m from the walls; with a metre more the furniture along them is in the picture.
-    camera = overhead(np.subtract(low, 1.0).tolist(), np.add(high, 1.0).tolist(), FOV)
+    # A robot stands 0.3 m from the walls, and walls rise towards the camera: a margin keeps them in the picture.
+    camera = overhead(np.subtract(low, 1.5).tolist(), np.add(high, 1.5).tolist(), FOV)
     cameras.draw("rgb", np.array([home]), camera[None], out)
     return out[0]
 
