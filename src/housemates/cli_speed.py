@@ -1,80 +1,80 @@
-"""`housemates speed`: how fast the kernels are on this machine, one core each."""
+"""`housemates speed`: how fast this machine draws pictures and steps homes, and how others do on the same scene."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
+from tyro.conf import arg
+
+from housemates.cli_homes import load_homes, load_set
 
 if TYPE_CHECKING:
-    from housemates.homes.home import Home
-
-CAMERAS = 64
-"""Pictures drawn by one call."""
+    from housemates.speed.suite import Result
 
 
-def speed(seconds: float = 2.0) -> None:
-    """Measure the kernels on one core of this machine, in one generated home.
+def speed(
+    quick: bool = False,
+    json_file: Annotated[Path | None, arg(name="json")] = None,
+    seconds: float | None = None,
+    peers: bool = True,
+) -> None:
+    """Measure pictures and steps a second on this machine.
 
     Args:
-        seconds: How long to measure each (after it has been compiled).
+        quick: Fewer sizes and shorter turns, under 50 seconds.
+        json_file: Also write every figure to this file.
+        seconds: How long to measure each figure.
+        peers: Also measure MuJoCo and pybullet, where installed, on the same scene.
     """
-    from housemates.homes.generate import generate_home
+    from housemates.homes.assets import AssetError, find_replicacad
+    from housemates.speed.suite import QUICK, Plan, run
 
-    if seconds <= 0:
+    if seconds is not None and seconds <= 0:
         raise ValueError(f"--seconds must be positive, not {seconds}")
-    home = generate_home("train", 0)
-    print(f"CPU time of one core; home train/00, {len(home.parts)} solids, {len(home.floor.cells)} floor cells")
-    report("homes generated", lambda: generate_home("train", 0), seconds)
-    _paths(home, seconds)
-    for size in (64, 128, 256):
-        _pictures(home, size, seconds)
+    plan = replace(QUICK if quick else Plan(), peers=peers)
+    if seconds is not None:
+        plan = replace(plan, seconds=seconds)
+    try:
+        plan = replace(plan, replicacad=find_replicacad())
+    except AssetError as error:
+        print(f"note: real meshes are not measured: {error}", file=sys.stderr)
+    homes = load_homes("dev")
+    episodes = load_set("tidy_house", "dev", homes)
+    result = run(plan, homes, episodes, lambda what: print(f"measuring {what} ...", file=sys.stderr, flush=True))
+    print(table(result))
+    if json_file is not None:
+        write_json(json_file, result)
+        print(json_file)
 
 
-def _paths(home: Home, seconds: float) -> None:
-    from housemates.homes.navigation import navigation
-    from housemates.kernels.distance import distance_field
-    from housemates.kernels.paths import corner_path_length
-
-    floor, way = home.floor, navigation(home)
-    row, col = (float(v) for v in floor.cells[-1])
-    field = np.empty(floor.main.shape, np.float32)
-    report("distance fields", lambda: distance_field(floor.main, row, col, floor.cell, field), seconds)
-    towards = np.ascontiguousarray(way.corner[0])
-    starts = np.random.default_rng(0).integers(len(floor.cells), size=100)
-
-    def queries() -> None:
-        for start in starts:
-            corner_path_length(floor.cells, towards, start, floor.cell)
-
-    report("path lengths", queries, seconds, each=len(starts))
-
-
-def _pictures(home: Home, size: int, seconds: float) -> None:
-    from housemates.homes.fetch import CAMERA_FOV, camera_to_world
-    from housemates.sim.pictures import Renderer
-    from housemates.sim.scene import home_templates, nothing_placed
-
-    rng = np.random.default_rng(0)
-    cells = home.floor.cells[rng.integers(len(home.floor.cells), size=CAMERAS)]
-    points = np.asarray(home.floor.origin) + cells[:, ::-1] * home.floor.cell
-    camera = camera_to_world(np.column_stack([points, rng.uniform(0, 2 * np.pi, CAMERAS)]))
-    bodies = home_templates(home)
-    placed = nothing_placed(1, len(bodies) - 1)
-    placed.home[0], placed.template[0] = 0, np.arange(1, len(bodies))
-    renderer, out = Renderer(bodies, size, CAMERA_FOV), np.empty((CAMERAS, size, size), np.float32)
-    env = np.zeros(CAMERAS, np.int64)
-    report(f"depth pictures {size} x {size}", lambda: renderer.depth(placed, env, camera, out), seconds, each=CAMERAS)
+def table(result: Result) -> str:
+    """The figures as text."""
+    found = result.machine
+    load = f"{found['load'][0]:.1f} before, {found['load_after'][0]:.1f} after"
+    lines = [
+        f"{found['processor']}, {found['cores']} cores, load {load} (work waiting for a core)",
+        f"housemates {found['housemates']} {found['commit']}, Python {found['python']}, numba {found['numba']}",
+        ", ".join(f"{count:,} {what}" for what, count in result.scene.items()),
+        "",
+        f"{'':<48} {'threads':>7} {'per core':>12} {'wall clock':>12}",
+    ]
+    for figure in result.figures:
+        rates = f"{figure.per_core:>12,.0f} {figure.wall:>12,.0f}"
+        lines.append(f"{figure.name:<48} {figure.threads:>7} {rates} {figure.unit}")
+    lines.append("")
+    lines += [f"{name}: two threads are {ratio:.2f} times one" for name, ratio in result.two_threads.items()]
+    lines += [f"{name}: housemates draws {ratio:.0f} times as many per core" for name, ratio in result.ratios.items()]
+    lines += [f"{name}: {share:.1%} of pixels agree with ours" for name, share in result.agreement.items()]
+    return "\n".join(lines)
 
 
-def report(what: str, work: Callable[[], object], seconds: float, each: int = 1) -> None:
-    """Call `work`, which does `each` things, for about so many seconds of CPU time; print how many of them per second."""
-    work()
-    count, started, spent = 0, time.process_time(), 0.0
-    while spent < seconds:
-        work()
-        count += each
-        spent = time.process_time() - started
-    print(f"{what:<26} {count / spent:>12,.0f} /s   {spent / count * 1e6:>12,.1f} us each", flush=True)
+def write_json(path: Path, result: Result) -> None:
+    """Write the result beside its place, then rename."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(path.name + ".tmp")
+    temporary.write_text(json.dumps(result.as_dict(), indent=1) + "\n")
+    temporary.replace(path)

@@ -12,6 +12,14 @@ from housemates.tasks.goals import ACTIONS, GOALS, NO_OP, OBJECTS
 
 TASKS = {"tidy_house": "Tidy House", "set_table": "Set Table", "prepare_groceries": "Prepare Groceries"}
 """Titles of the tasks (paper, section 3)."""
+PLACES = {
+    "table_01": "table",
+    "table_02": "second table",
+    "tvstand": "TV stand",
+    "drawer_right": "right drawer",
+    "drawer_left": "left drawer",
+}
+"""Receptacles whose names need other words."""
 ENDS = {"success": "task done", "collision": "collision", "timeout": "out of time", "running": "stopped"}
 """Titles of the outcomes."""
 
@@ -111,4 +119,4 @@ def _named(what: str, things: tuple[str, str]) -> str:
         return things[OBJECTS.index(what)]
     if what in GOALS:
         return things[GOALS.index(what)]
-    return {"table_01": "table", "table_02": "table 2", "tvstand": "TV stand"}.get(what, what.replace("_", " "))
+    return PLACES.get(what, what.replace("_", " "))

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 KINDS = (".mp4", ".gif")
 WIDTH, MARGIN, GAP = 960, 12, 8
 """Width of the picture, its border, space between its pieces, pixels."""
-ABOVE = (608, 372)
+ABOVE = (624, 372)
 """Width and height of the view from above, pixels."""
 EYE, ROW = 150, 186
 """Side of one head picture, and height of a robot's row with the words below it, pixels."""
@@ -39,11 +39,12 @@ TRAIL = 30
 """How many steps of a robot's way are drawn behind it."""
 FARTHEST = 7.0
 """Depth pictures fade to black here, metres."""
-GIF_COLOURS = 128
+GIF_COLOURS = 160
 """Colours of a gif: fewer make a smaller file."""
 HOLD = 1.5
 """How long the last picture stays, seconds."""
-PAPER, INK, FAINT, BAD = (24, 26, 31), (236, 238, 240), (138, 144, 154), (235, 64, 52)
+PAPER, INK, FAINT = (24, 26, 31), (236, 238, 240), (138, 144, 154)
+BAD, GOOD = (235, 64, 52), (96, 210, 110)
 ROBOTS = ((74, 158, 255), (255, 150, 46), (110, 205, 110), (210, 120, 240))
 """Colours of robots 0 to 3."""
 THINGS = ((255, 224, 64), (255, 92, 160))
@@ -160,12 +161,16 @@ class Studio:
             if len(points) > 1:
                 draw.line(points, (*ROBOTS[robot], 150), 3, joint="curve")
         for i, colour in enumerate(THINGS):
-            _ring(draw, self.shot.project(self.goals[i][None])[0], 9, colour)
+            # Goals may share a place, as in Set Table; then one ring lies in the other.
+            _ring(draw, self.shot.project(self.goals[i][None])[0], 9 + 4 * i, colour)
             if i not in held[frame]:
                 _ring(draw, self.shot.project(thing[frame, i][None])[0], 4, colour, filled=True)
         for robot in range(self.recording.robots):
             x, z, _ = pose[frame, robot]
-            _badge(draw, self.shot.project(np.array([[x, 1.25, z]]))[0], str(robot), ROBOTS[robot])
+            at = self.shot.project(np.array([[x, 1.25, z]]))[0]
+            if held[frame, robot] >= 0:
+                _ring(draw, at + (11, -7), 4, THINGS[held[frame, robot]], filled=True)
+            _badge(draw, at, str(robot), ROBOTS[robot])
         self._legend(draw, frame)
         self._caption(draw, frame)
         return picture
@@ -184,7 +189,7 @@ class Studio:
         if not recent:
             return
         event = recent[-1]
-        colour = ROBOTS[event["robot"]] if event["robot"] >= 0 else BAD if event["kind"] != "success" else (96, 210, 110)
+        colour = ROBOTS[event["robot"]] if event["robot"] >= 0 else BAD if event["kind"] != "success" else GOOD
         middle = (ABOVE[0] / 2, ABOVE[1] - 20)
         left, top, right, bottom = draw.textbbox(middle, told(event, self.things), _font(19), anchor="mm")
         draw.rounded_rectangle((left - 12, top - 8, right + 12, bottom + 8), 9, (*PAPER, 235), (*colour, 255), 2)
@@ -220,18 +225,25 @@ class Studio:
             words = short(band.action, self.things)
             if words and draw.textlength(words, _font(11)) < x1 - x0 - 8:
                 draw.text((x0 + 4, y + 3), words, INK, _font(11))
+        written = [0.0, 0.0]
         for event in self.recording.events:
-            self._mark(draw, event, left + event["tick"] * scale, top, foot)
+            self._mark(draw, event, left + event["tick"] * scale, top, foot, written)
         now = left + frame * scale
         draw.line((now, top - 3, now, foot + 2), (255, 255, 255), 2)
 
-    def _mark(self, draw: ImageDraw.ImageDraw, event: dict[str, Any], x: float, top: int, foot: int) -> None:
+    def _mark(
+        self, draw: ImageDraw.ImageDraw, event: dict[str, Any], x: float, top: int, foot: int, written: list[float]
+    ) -> None:
+        """An event in the timeline; written: how far right the two lines of words below it are full."""
         if event["kind"] == "subgoal":
             verb, _, thing = event["what"].partition(" ")
             colour = THINGS[int(thing[-1])] if thing.startswith("obj") else INK
             draw.polygon([(x, foot), (x - 5, foot + 9), (x + 5, foot + 9)], fill=ROBOTS[event["robot"]])
-            x = min(max(x, MARGIN + 34), WIDTH - MARGIN - 16)
-            draw.text((x, foot + 11 + 12 * (event["robot"] % 2)), verb, colour, _font(12), anchor="ma")
+            half = draw.textlength(verb, _font(12)) / 2
+            x = min(x, WIDTH - MARGIN - half)
+            line = 0 if written[0] < x - half else 1
+            written[line] = x + half + 4
+            draw.text((x, foot + 10 + 13 * line), verb, colour, _font(12), anchor="ma")
         elif event["kind"] in ("collision", "timeout"):
             draw.line((x - 1, top - 3, x - 1, foot + 9), BAD, 3)
         elif event["kind"] in ("interruption", "infeasible"):
@@ -298,11 +310,17 @@ def _write_mp4(path: Path, pictures: Iterator[Image.Image], style: Style) -> Non
 
 
 def _write_gif(path: Path, pictures: Iterator[Image.Image], style: Style) -> None:
+    from PIL import Image
     from PIL.Image import Dither, Quantize
 
     every = list(pictures)
-    # One palette for all pictures, so that what stands still stays the same and costs nothing.
-    sample = every[len(every) // 2].quantize(GIF_COLOURS, Quantize.MEDIANCUT)
-    flat = [picture.quantize(palette=sample, dither=Dither.NONE) for picture in every]
+    # One palette for all pictures, so that what stands still stays the same and costs nothing. The colours that carry
+    # meaning cover few pixels and are added by hand.
+    some = np.concatenate([np.asarray(every[k * (len(every) - 1) // 3]) for k in range(4)])
+    common = Image.fromarray(some).quantize(GIF_COLOURS, Quantize.MEDIANCUT).getpalette() or []
+    palette = Image.new("P", (1, 1))
+    marks = (PAPER, INK, FAINT, BAD, GOOD, *ROBOTS, *THINGS)
+    palette.putpalette([*common[: 3 * GIF_COLOURS], *(value for colour in marks for value in colour)])
+    flat = [picture.quantize(palette=palette, dither=Dither.NONE) for picture in every]
     time = [round(1000 / style.fps)] * (len(flat) - 1) + [round(1000 * HOLD)]
     flat[0].save(path, save_all=True, append_images=flat[1:], duration=time, loop=0, optimize=True, disposal=1)

@@ -1,0 +1,1 @@
+"""How fast housemates is on this machine, and how fast others are on the same scene in the same run."""

@@ -1,0 +1,118 @@
+"""A stopwatch: how many things a second, by the processor's time and by the clock on the wall, best of several turns.
+
+Machines are shared. Rates per core count CPU time, which a busy neighbour hardly changes; the best turn is the one that was
+disturbed least. What is compared (one thread and two, we and others) takes turns, so that both meet the same neighbours.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+SHORTEST = 0.05
+"""A turn lasts at least this long, seconds: shorter ones measure the clock."""
+TURNS = 5
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One measured rate."""
+
+    name: str
+    """What was counted: `depth 64x64`."""
+    group: str
+    """Where it belongs: `depth`, `meshes`, `steps`, `peers`, `other`."""
+    unit: str
+    """`frames/s`, `steps/s`, ..."""
+    per_core: float
+    """A second of CPU time, summed over all threads."""
+    wall: float
+    """A second on the wall clock."""
+    threads: int = 1
+
+    def as_dict(self) -> dict:
+        """The figure as JSON-ready values."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Job:
+    """Something to be measured: `work` does it once and returns how many things it did."""
+
+    name: str
+    group: str
+    unit: str
+    work: Callable[[], int]
+    threads: int = 1
+
+
+def measure(jobs: Sequence[Job], seconds: float) -> list[Figure]:
+    """Measure jobs for about so many seconds each; they take turns. The first call of each may compile and does not count."""
+    for job in jobs:
+        job.work()
+    best = [(0.0, 0.0)] * len(jobs)
+    for _ in range(TURNS):
+        for k, job in enumerate(jobs):
+            rates = _turn(job.work, max(seconds / TURNS, SHORTEST))
+            best[k] = (max(best[k][0], rates[0]), max(best[k][1], rates[1]))
+    return [Figure(j.name, j.group, j.unit, *rates, j.threads) for j, rates in zip(jobs, best, strict=True)]
+
+
+def _turn(work: Callable[[], int], seconds: float) -> tuple[float, float]:
+    """Things per second of CPU time and of wall time over one turn."""
+    done, cpu, wall = 0, time.process_time(), time.perf_counter()
+    while True:
+        done += work()
+        spent = time.perf_counter() - wall
+        if spent >= seconds:
+            return done / max(time.process_time() - cpu, 1e-9), done / spent
+
+
+def machine() -> dict:
+    """What the figures were measured on: processor, cores, load, versions, commit."""
+    import numba
+    import numpy
+
+    from housemates import __version__
+
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return {
+        "processor": processor(),
+        "cores": cores,
+        "load": [round(v, 2) for v in os.getloadavg()],
+        "system": platform.platform(terse=True),
+        "python": platform.python_version(),
+        "numpy": numpy.__version__,
+        "numba": numba.__version__,
+        "housemates": __version__,
+        "commit": commit(),
+        "date": time.strftime("%Y-%m-%d"),
+    }
+
+
+def processor() -> str:
+    """The processor's name."""
+    info = Path("/proc/cpuinfo")
+    if info.is_file():
+        for line in info.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def commit() -> str:
+    """The commit of the source this runs from, with a + where files differ from it; empty outside a repository."""
+    folder = Path(__file__).parent
+
+    def git(*words: str) -> str:
+        return subprocess.run(["git", *words], cwd=folder, capture_output=True, text=True, check=True).stdout.strip()
+
+    try:
+        return git("rev-parse", "--short=12", "HEAD") + ("+" if git("status", "--porcelain", "--", ".") else "")
+    except (OSError, subprocess.CalledProcessError):
+        return ""

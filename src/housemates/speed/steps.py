@@ -1,0 +1,61 @@
+"""Steps of the simulator: random robots in the homes of a split, with and without pictures, on one thread and on more.
+
+A step is one simulation step of one home with all its robots. Robots decide at random among all 25 actions; whoever must
+decide reads its 18-number state first, as a policy would.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from housemates.sim.batch import Batch
+from housemates.speed.measure import Job
+from housemates.tasks.goals import ACTIONS
+
+CALLS = 4
+"""Calls of `Batch.step` in one measured piece of work."""
+ROUND = 64
+"""Random actions are drawn in advance, for this many calls."""
+
+
+def without_pictures(batch: Batch) -> Job:
+    """Steps of a batch whose robots read their state and decide at random."""
+    actions = _actions(batch)
+    state = batch.observe("state")
+    calls = 0
+
+    def work() -> int:
+        nonlocal calls
+        before = int(batch.state.clock.sum())
+        ended = 0
+        for _ in range(CALLS):
+            step = batch.step(actions[calls % ROUND])
+            ended += int(batch.ended.steps[step.done].sum())
+            batch.observe("state", state, step.decide)
+            calls += 1
+        return int(batch.state.clock.sum()) - before + ended
+
+    return Job(f"steps, {batch.size:,} homes", "steps", "steps/s", work, batch.threads)
+
+
+def with_pictures(batch: Batch, every_step: bool) -> Job:
+    """Steps of a batch with depth pictures: of all robots after every step, or only of those that must decide."""
+    actions, calls = _actions(batch), 0
+    depth = np.zeros((batch.size, batch.robots, batch.pixels, batch.pixels, 1), np.uint8)
+    everybody = np.ones((batch.size, batch.robots), np.bool_)
+
+    def work() -> int:
+        nonlocal calls
+        before = int(batch.state.clock.sum())
+        step = batch.step(actions[calls % ROUND], max_ticks=int(every_step))
+        batch.observe("depth", depth, everybody if every_step else step.decide)
+        calls += 1
+        return int(batch.state.clock.sum()) - before + int(batch.ended.steps[step.done].sum())
+
+    what = f"all {batch.robots} cameras every step" if every_step else "cameras of deciding robots"
+    return Job(f"steps, {what}, {batch.pixels}x{batch.pixels}", "steps", "steps/s", work, batch.threads)
+
+
+def _actions(batch: Batch) -> np.ndarray:
+    rng = np.random.default_rng(0)
+    return rng.integers(len(ACTIONS), size=(ROUND, batch.size, batch.robots))
