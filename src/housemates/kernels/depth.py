@@ -14,6 +14,8 @@ from housemates.kernels.raster_mesh import GROUP, draw_triangles
 from housemates.kernels.raster_prism import PRISM_WORK
 from housemates.kernels.raster_surfaces import draw_slot_surfaces, draw_triangle_surfaces
 from housemates.kernels.vector import (
+    ONE,
+    ZERO,
     bits,
     fma,
     inner,
@@ -22,6 +24,7 @@ from housemates.kernels.vector import (
     lowest,
     select,
     splat,
+    spliced,
     store,
     store_f32,
     store_u8,
@@ -35,9 +38,6 @@ METRES, MILLIMETRES, INVERSE, COLOUR, LABEL = range(5)
 INVERSE_FULL = 0.5
 """Inverse depth is 255 at this distance (metres) and nearer, 255 * INVERSE_FULL / z beyond; 0 is nothing
 (or 255 m away and more)."""
-
-STILL = np.eye(4, dtype=np.float32)[None, None, :3]
-"""Pose of what stands where it was packed."""
 
 
 class Shapes(NamedTuple):
@@ -158,7 +158,7 @@ def _put(shapes, solid, m, label, scratch, slot):
     scratch.slot_label[slot] = shapes.label[solid] if label < 0 else label
 
 
-@inner
+@spliced
 def _draw_slots(scratch, filled, width, near, lens, count):
     """Draw the filled slots; the new surface count (0: depth only)."""
     s = scratch
@@ -172,7 +172,7 @@ def _draw_slots(scratch, filled, width, near, lens, count):
     return draw_slot_surfaces(s.slots, filled, shape, width, near, s.z, s.ids, table, lens, s.axes, count, s.paints, s.labels)
 
 
-@inner
+@spliced
 def _draw_template(shapes, k, label, scratch, width, near, norm, lens, filled, count):
     """Draw template k under scratch.matrix; the slots filled and the surface count afterwards."""
     first, last = shapes.templates[k, 0], shapes.templates[k, 1]
@@ -186,7 +186,7 @@ def _draw_template(shapes, k, label, scratch, width, near, norm, lens, filled, c
             filled += 1
             if filled == 8:
                 count = _draw_slots(scratch, filled, width, near, lens, count)
-                filled = 0
+                filled = ZERO
     for block in range(first_cluster, last_cluster):
         seen = in_view(shapes.cluster_spheres, block, m, norm, width, near)
         while seen:
@@ -197,7 +197,7 @@ def _draw_template(shapes, k, label, scratch, width, near, norm, lens, filled, c
     return filled, count
 
 
-@inner
+@spliced
 def _draw_group(shapes, group, scratch, width, near, lens, count):
     s = scratch
     if count == 0:
@@ -251,33 +251,35 @@ def _set_turn(m, turn):
 
 
 @inner
-def _place(view, pose, e, i, camera, job, has_triangles, scratch):
-    """Matrices and eye for a template that stands at pose[e, i]."""
+def _place(shapes, k, pose, e, i, camera, job, norm, width, near, scratch):
+    """Matrices and eye for template k at pose[e, i] (i < 0: as packed); whether its bounding sphere is in view."""
+    view, m, bounds = scratch.to_picture, scratch.matrix, shapes.bounds
     for j in range(3):
-        for k in range(4):
-            value = view[j, 0] * pose[e, i, 0, k] + view[j, 1] * pose[e, i, 1, k] + view[j, 2] * pose[e, i, 2, k]
-            scratch.matrix[4 * j + k] = value + view[j, 3] if k == 3 else value
-    if has_triangles:
-        x = camera[job, 0, 3] - pose[e, i, 0, 3]
-        y = camera[job, 1, 3] - pose[e, i, 1, 3]
-        z = camera[job, 2, 3] - pose[e, i, 2, 3]
-        for j in range(3):
-            scratch.eye[j] = pose[e, i, 0, j] * x + pose[e, i, 1, j] * y + pose[e, i, 2, j] * z
-        _set_turn(scratch.matrix, scratch.turn)
-
-
-@inner
-def _reaches(bounds, k, pose, e, i, view, norm, width, near):
-    """Whether the bounding sphere of template k, placed at pose[e, i], reaches into the picture."""
+        for c in range(4):
+            if i < 0:
+                value = view[j, c]
+            else:
+                value = view[j, 0] * pose[e, i, 0, c] + view[j, 1] * pose[e, i, 1, c] + view[j, 2] * pose[e, i, 2, c]
+                value += view[j, 3] if c == 3 else 0.0
+            m[4 * j + c] = value
     x, y, z, radius = bounds[k, 0], bounds[k, 1], bounds[k, 2], bounds[k, 3]
-    wx = pose[e, i, 0, 0] * x + pose[e, i, 0, 1] * y + pose[e, i, 0, 2] * z + pose[e, i, 0, 3]
-    wy = pose[e, i, 1, 0] * x + pose[e, i, 1, 1] * y + pose[e, i, 1, 2] * z + pose[e, i, 1, 3]
-    wz = pose[e, i, 2, 0] * x + pose[e, i, 2, 1] * y + pose[e, i, 2, 2] * z + pose[e, i, 2, 3]
-    w = view[2, 0] * wx + view[2, 1] * wy + view[2, 2] * wz + view[2, 3]
-    u = view[0, 0] * wx + view[0, 1] * wy + view[0, 2] * wz + view[0, 3]
-    v = view[1, 0] * wx + view[1, 1] * wy + view[1, 2] * wz + view[1, 3]
+    u = m[0] * x + m[1] * y + m[2] * z + m[3]
+    v = m[4] * x + m[5] * y + m[6] * z + m[7]
+    w = m[8] * x + m[9] * y + m[10] * z + m[11]
     far_side = (width - 1) * w
-    return radius >= 0 and w + radius > near and min(min(u, far_side - u), min(v, far_side - v)) + norm * radius >= 0
+    if radius < 0 or w + radius <= near or min(min(u, far_side - u), min(v, far_side - v)) + norm * radius < 0:
+        return False
+    if shapes.templates[k, 2] < shapes.templates[k, 3]:
+        for j in range(3):
+            scratch.eye[j] = camera[job, j, 3]
+        if i >= 0:
+            x = camera[job, 0, 3] - pose[e, i, 0, 3]
+            y = camera[job, 1, 3] - pose[e, i, 1, 3]
+            z = camera[job, 2, 3] - pose[e, i, 2, 3]
+            for j in range(3):
+                scratch.eye[j] = pose[e, i, 0, j] * x + pose[e, i, 1, j] * y + pose[e, i, 2, j] * z
+        _set_turn(m, scratch.turn)
+    return True
 
 
 @inner
@@ -354,15 +356,12 @@ def draw_pictures(shapes, home, template, pose, label, env, camera, first, last,
         _view(camera, job, focal, middle, view)
         for j in range(9):
             scratch.axes[j] = camera[job, j % 3, j // 3] if j < 6 else -camera[job, j % 3, 2]
-        filled, count = 0, 0 if form <= INVERSE else 1
-        if home[e] >= 0:
-            _place(view, STILL, 0, 0, camera, job, True, scratch)
-            filled, count = _draw_template(shapes, home[e], -1, scratch, width, near, norm, lens, filled, count)
-        for i in range(template.shape[1]):
-            k = template[e, i]
-            if k >= 0 and _reaches(shapes.bounds, k, pose, e, i, view, norm, width, near):
-                _place(view, pose, e, i, camera, job, shapes.templates[k, 2] < shapes.templates[k, 3], scratch)
-                filled, count = _draw_template(shapes, k, label[e, i], scratch, width, near, norm, lens, filled, count)
+        filled, count = ZERO, ZERO if form <= INVERSE else ONE
+        for i in range(-1, template.shape[1]):
+            # Place -1 is the home, which stands where it was packed.
+            k, name = (home[e], np.int32(-1)) if i < 0 else (template[e, i], label[e, i])
+            if k >= 0 and _place(shapes, k, pose, e, i, camera, job, norm, width, near, scratch):
+                filled, count = _draw_template(shapes, k, name, scratch, width, near, norm, lens, filled, count)
         if filled > 0:
             count = _draw_slots(scratch, filled, width, near, lens, count)
         if form <= INVERSE:

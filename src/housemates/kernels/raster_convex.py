@@ -11,6 +11,10 @@ import numpy as np
 from housemates.kernels.raster import PLANES_MOST, STEEP, fill_many, fill_one, fill_three
 from housemates.kernels.raster_prism import outline_prism
 from housemates.kernels.vector import (
+    EIGHT,
+    ONE,
+    SIX,
+    ZERO,
     abs8,
     bits,
     ceil8,
@@ -22,6 +26,7 @@ from housemates.kernels.vector import (
     lowest,
     select,
     splat,
+    spliced,
     store,
     store_int,
     to_int,
@@ -158,7 +163,7 @@ def set_up_boxes(slots, width, near, setup, rows):
 @inner
 def copy_planes(setup, lane, shows, planes):
     """The seen planes of a box as a list; how many."""
-    count = 0
+    count = ZERO
     for i in range(3):
         if shows >> i & 1:
             for j in range(3):
@@ -188,7 +193,7 @@ def _comes_near(setup, lane, shows, width, nearest):
     return True
 
 
-@inner
+@spliced
 def _draw_box(z, width, y0, y1, setup, lane, shows, spans):
     """A box of which one, two or three faces are seen."""
     if shows == 1 or shows == 2 or shows == 4:
@@ -210,19 +215,19 @@ def draw_slots(slots, count, sides, taper, width, near, z, setup, rows, work, ed
     while left:
         lane = lowest(left)
         left &= left - 1
-        y0, y1 = rows[lane], rows[8 + lane]
+        y0, y1 = np.int64(rows[lane]), np.int64(rows[8 + lane])
         if sides[lane] > 0:
             n_edges, n_planes = outline_prism(
                 slots, setup[8 * DUAL :], setup[8 * Q :], lane, sides[lane], taper[lane], width, work, edges, planes
             )
             if n_planes > 0:
-                fill_many(z, width, y0, y1, edges, 0, 1, n_edges, planes, n_planes, nearest, spans)
+                fill_many(z, width, y0, y1, edges, ZERO, ONE, n_edges, planes, n_planes, nearest, spans)
             continue
         shows = (face0 >> lane & 1) | (face1 >> lane & 1) << 1 | (face2 >> lane & 1) << 2
         if shows == 0:
             continue
         if cut >> lane & 1 and _comes_near(setup, lane, shows, width, nearest):
             n_planes = copy_planes(setup, lane, shows, planes)
-            fill_many(z, width, y0, y1, setup, lane, 8, 6, planes, n_planes, nearest, spans)
+            fill_many(z, width, y0, y1, setup, lane, EIGHT, SIX, planes, n_planes, nearest, spans)
         else:
             _draw_box(z, width, y0, y1, setup, lane, shows, spans)

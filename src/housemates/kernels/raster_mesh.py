@@ -9,6 +9,9 @@ import numpy as np
 
 from housemates.kernels.raster import PLANES_MOST, SLACK, add_edge, fill_many, fill_one
 from housemates.kernels.vector import (
+    ONE,
+    THREE,
+    ZERO,
     bits,
     ceil8,
     count_up,
@@ -144,7 +147,7 @@ def _fill_narrow(z, width, x, y0, y1, setup, lane):
 @kernel
 def list_edges(setup, lane, awkward, width, edges):
     """The three edges of one triangle as an outline for `kernels.raster`."""
-    count = 0
+    count = ZERO
     for k in range(3):
         if awkward:
             a, b = 8 * (CORNERS + 3 * k) + lane, 8 * (CORNERS + 3 * ((k + 1) % 3)) + lane
@@ -173,13 +176,13 @@ def draw_triangles(triangles, at, m, turn, eye, width, near, z, setup, box, edge
             # At the right border the block starts further left, so that it does not run into the next row.
             _fill_narrow(z, width, min(x, width - 8), y0, y1, setup, lane)
         else:
-            list_edges(setup, lane, False, width, edges)
+            list_edges(setup, lane, lane < 0, width, edges)
             a, b, c = setup[72 + lane], setup[80 + lane], setup[88 + lane]
             fill_one(z, width, y0, y1, edges, 0, 1, 3, a, b, c, spans)
     while awkward:
         lane = lowest(awkward)
         awkward &= awkward - 1
-        list_edges(setup, lane, True, width, edges)
+        list_edges(setup, lane, lane >= 0, width, edges)
         for j in range(3):
             planes[PLANES_MOST * j] = setup[8 * (PLANE + j) + lane]
-        fill_many(z, width, 0, width - 1, edges, 0, 1, 3, planes, 1, np.float32(1.0) / np.float32(near), spans)
+        fill_many(z, width, ZERO, width - 1, edges, ZERO, ONE, THREE, planes, ONE, np.float32(1.0) / np.float32(near), spans)

@@ -7,7 +7,7 @@ height 1 scaled by `taper`. Faces are judged there (the camera is at -q, see `ra
 import numpy as np
 
 from housemates.kernels.raster import PLANES_MOST, STEEP
-from housemates.kernels.vector import abs8, bits, fma, inner, kernel, load, lowest, select, splat, store
+from housemates.kernels.vector import ZERO, abs8, bits, fma, inner, kernel, load, lowest, select, splat, store
 
 SIDES = 16
 """The most sides a prism can have."""
@@ -108,7 +108,7 @@ def outline_prism(slots, dual_table, q_table, lane, sides, taper, width, work, e
     dual = d0[0], d0[1], d0[2], d1[0], d1[1], d1[2], d2[0], d2[1], d2[2]
     q, centre = _lane(q_table, 0, lane), _lane(slots, 0, lane)
     seen = _sides(slots, dual, q, lane, sides, taper, work)
-    every, n_planes, n_edges = (1 << sides) - 1, 0, 0
+    every, n_planes, n_edges = (1 << sides) - 1, ZERO, ZERO
     over, under = 1 + q[1], 1 - q[1]
     edge = np.float32(-1e-5)
     if over < edge:

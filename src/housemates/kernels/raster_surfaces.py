@@ -10,7 +10,7 @@ from housemates.kernels.raster import PLANES_MOST, fill_surfaces
 from housemates.kernels.raster_convex import DUAL, Q, copy_planes, set_up_boxes
 from housemates.kernels.raster_mesh import PLANE, list_edges, set_up_triangles
 from housemates.kernels.raster_prism import outline_prism
-from housemates.kernels.vector import kernel, lowest
+from housemates.kernels.vector import EIGHT, ONE, SIX, ZERO, kernel, lowest
 
 AMBIENT, FROM_ABOVE, FROM_SIDE, FROM_CAMERA = 0.48, 0.27, 0.10, 0.15
 """Shares of the light: everywhere, on faces that look up, on faces that look along +x, on faces that look at the camera."""
@@ -62,15 +62,15 @@ def draw_slot_surfaces(slots, filled, shape, width, near, z, ids, table, lens, a
             )
         else:
             shows = (face0 >> lane & 1) | (face1 >> lane & 1) << 1 | (face2 >> lane & 1) << 2
-            n_edges, n_planes = 6, copy_planes(setup, lane, shows, planes)
+            n_edges, n_planes = SIX, copy_planes(setup, lane, shows, planes)
         if n_planes == 0:
             continue
         count = _add_surfaces(planes, n_planes, paint[lane], label[lane], lens, axes, count, paints, labels)
-        y0, y1 = rows[lane], rows[8 + lane]
+        y0, y1 = np.int64(rows[lane]), np.int64(rows[8 + lane])
         if sides[lane] > 0:
-            fill_surfaces(z, ids, width, y0, y1, edges, 0, 1, n_edges, planes, n_planes, nearest, first, spans)
+            fill_surfaces(z, ids, width, y0, y1, edges, ZERO, ONE, n_edges, planes, n_planes, nearest, first, spans)
         else:
-            fill_surfaces(z, ids, width, y0, y1, setup, lane, 8, n_edges, planes, n_planes, nearest, first, spans)
+            fill_surfaces(z, ids, width, y0, y1, setup, lane, EIGHT, n_edges, planes, n_planes, nearest, first, spans)
     return count
 
 
@@ -90,8 +90,8 @@ def draw_triangle_surfaces(
         n_edges = list_edges(setup, lane, cut, width, edges)
         for j in range(3):
             planes[PLANES_MOST * j] = setup[8 * (PLANE + j) + lane]
-        y0, y1 = (0, width - 1) if cut else (box[16 + lane], box[24 + lane])
+        y0, y1 = (ZERO, width - 1) if cut else (np.int64(box[16 + lane]), np.int64(box[24 + lane]))
         first, which = count, 8 * group + lane
-        count = _add_surfaces(planes, 1, skin[0][which], skin[1][which], lens, axes, count, paints, labels)
-        fill_surfaces(z, ids, width, y0, y1, edges, 0, 1, n_edges, planes, 1, nearest, first, spans)
+        count = _add_surfaces(planes, ONE, skin[0][which], skin[1][which], lens, axes, count, paints, labels)
+        fill_surfaces(z, ids, width, y0, y1, edges, ZERO, ONE, n_edges, planes, ONE, nearest, first, spans)
     return count

@@ -6,6 +6,7 @@ several times slower than the one instruction meant. Each function here becomes 
 
 import operator
 
+import numpy as np
 from llvmlite import ir
 from numba import njit, types
 from numba.core import cgutils
@@ -16,6 +17,10 @@ kernel = njit(cache=True, nogil=True, error_model="numpy", _nrt=False)
 """Compiles a kernel that allocates nothing: without numba's reference counts, which cost more than a small kernel's work."""
 inner = njit(cache=True, nogil=True, error_model="numpy", _nrt=False, forceinline=True)
 """The same for a piece of a kernel that must not become a call."""
+spliced = njit(cache=True, nogil=True, error_model="numpy", _nrt=False, inline="always")
+"""The same for a piece that calls large kernels: it is never compiled by itself, which would compile all those once more."""
+ZERO, ONE, THREE, SIX, EIGHT = (np.int64(value) for value in (0, 1, 3, 6, 8))
+"""Numba compiles a kernel anew for every literal it is called with, unless the literal wears a type."""
 _F32, _I32 = ir.FloatType(), ir.IntType(32)
 _VF, _VI, _VB = ir.VectorType(_F32, WIDTH), ir.VectorType(_I32, WIDTH), ir.VectorType(ir.IntType(1), WIDTH)
 _KINDS = {"float32x8": _VF, "int32x8": _VI, "bool8": _VB}

@@ -88,7 +88,7 @@ class Renderer:
         pictures = out.size // (self.size**2 * (3 if form == COLOUR else 1))
         self._check(placed, env, camera, out, slot, pictures)
         flat = out.reshape(-1).view(np.uint8)
-        announce("picture", [draw_pictures], 17)
+        announce("picture", [draw_pictures], 20)
 
         def block(thread: int) -> None:
             first, last = len(env) * thread // self.threads, len(env) * (thread + 1) // self.threads
