@@ -1,0 +1,170 @@
+"""`housemates train`: train policies into a run folder, alone or with several workers, and continue where it stopped."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from housemates.cli_homes import SplitName, TaskName, load_homes, load_set
+
+if TYPE_CHECKING:
+    from housemates.homes.home import Home
+    from housemates.populations.run import Run
+    from housemates.tasks.episodes import Episodes
+
+MethodName = Literal["gt_coord", "solo"]
+PresetName = Literal["smoke", "state", "laptop", "paper"]
+ObservationsName = Literal["state", "depth", "blind", "predicates", "rgb"]
+
+
+def train(
+    method: MethodName | None = None,
+    task: TaskName | None = None,
+    preset: PresetName | None = None,
+    observations: ObservationsName | None = None,
+    split: SplitName | None = None,
+    robots: int | None = None,
+    workers: int | None = None,
+    threads: int | None = None,
+    seed: int | None = None,
+    decisions: int | None = None,
+    change: tuple[str, ...] = (),
+    device: Literal["auto", "cpu", "cuda"] = "auto",
+    out: Path | None = None,
+    resume: Path | None = None,
+    hours: float | None = None,
+    wandb: bool = False,
+    quiet: bool = False,
+) -> None:
+    """Train robots. The run is a folder; kill it whenever you like, `--resume` continues it bit for bit.
+
+    Args:
+        method: Who learns with whom (default gt_coord: as many policies as robots, always together).
+        task: What is to be done (default tidy_house).
+        preset: How long and with which network: smoke (under a minute), state (no pictures), laptop (the default), paper.
+        observations: What robots see; default: the preset's.
+        split: Where the homes come from; default: the preset's.
+        robots: Robots in each home (default 2, for solo 1).
+        workers: Processes that train together, each on one core (default 1).
+        threads: Torch's threads in each worker (default 1).
+        seed: Decides everything that is drawn (default 0).
+        decisions: How long to train; default: the preset's.
+        change: Settings to change, such as ppo.epochs=4 homes=128 policy.hidden=64 rules.speed=slow.
+        device: Where networks run; auto takes a GPU if there is one.
+        out: The folder of the run; default: runs/METHOD-TASK-PRESET-SEED.
+        resume: Continue the run in this folder.
+        hours: Pause after so long; the run can be resumed.
+        wandb: Mirror the log at Weights & Biases.
+        quiet: Show nothing while training.
+    """
+    from housemates.learning.distributed import launch, under_torchrun
+    from housemates.populations.run import check_versions, create, read, work
+
+    if hours is not None and hours <= 0:
+        raise ValueError(f"--hours {hours} - it must be positive")
+    asked = {"method": method, "task": task, "preset": preset, "observations": observations, "split": split, "robots": robots}
+    asked |= {"workers": workers, "threads": threads, "seed": seed, "decisions": decisions}
+    if resume is not None:
+        if out is not None:
+            raise ValueError("give either --out (a new run) or --resume (an old one)")
+        if change:
+            raise ValueError(f"a run cannot change while it is resumed - leave out --change {change[0]}, or start a new one")
+        folder, run = resume, read(resume)
+        check_same(run, asked, folder)
+        check_versions(run, folder)
+    else:
+        count = int(os.environ["WORLD_SIZE"]) if under_torchrun() else 1
+        run = new_run(asked | {"workers": workers or count}, change, device)
+        folder = out or Path("runs") / f"{run.method}-{run.task}-{run.preset}-{run.training.seed}"
+        if not under_torchrun() or (os.environ["RANK"] == "0" and not _restarted(folder, run)):
+            create(folder, run)
+    if run.workers > 1 and not under_torchrun():
+        load(run)
+        arguments = ["train", "--resume", str(folder), *(["--hours", str(hours)] if hours is not None else [])]
+        arguments += ["--wandb"] * wandb + ["--quiet"] * quiet
+        if launch(run.workers, arguments):
+            raise ValueError(f"training in {folder} failed, see above - when that is mended use --resume {folder}")
+        return
+    if under_torchrun() and resume is None:
+        wait_for(folder / "config.json")
+    complete = work(folder, load, hours, wandb, quiet)
+    if os.environ.get("RANK", "0") == "0":
+        print(f"{folder}: {'complete' if complete else f'paused - continue with: housemates train --resume {folder}'}")
+
+
+def new_run(asked: dict, change: tuple[str, ...], device: str) -> Run:
+    """The run that was asked for: the preset's, with what was given on the command line."""
+    import torch
+
+    from housemates.learning.settings import change as changed
+    from housemates.populations.run import Run
+    from housemates.presets import PRESETS
+
+    given = {name: value for name, value in asked.items() if value is not None}
+    method, name = given.get("method", "gt_coord"), given.get("preset", "laptop")
+    preset, robots = PRESETS[name], given.get("robots", 1 if method == "solo" else 2)
+    training = replace(
+        preset.training,
+        seed=given.get("seed", preset.training.seed),
+        decisions=given.get("decisions", preset.training.decisions),
+    )
+    observations = given.get("observations", preset.observations)
+    policy = preset.policy(observations, robots)
+    for setting in change:
+        key, equals, text = setting.partition("=")
+        if not equals:
+            raise ValueError(f"--change {setting} - write it as KEY=VALUE, such as ppo.epochs=4")
+        if key.startswith("policy."):
+            policy = changed(policy, key.removeprefix("policy."), text)
+        else:
+            training = changed(training, key, text)
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    return Run(
+        method=method,
+        task=given.get("task", "tidy_house"),
+        preset=name,
+        observations=observations,
+        split=given.get("split", preset.split),
+        robots=robots,
+        workers=given.get("workers", 1),
+        threads=given.get("threads", 1),
+        device=device,
+        policy=policy,
+        training=training,
+    )
+
+
+def check_same(run: Run, asked: dict, folder: Path) -> None:
+    """Refuse options that differ from those the run began with."""
+    there = vars(run) | {"seed": run.training.seed, "decisions": run.training.decisions}
+    for name, value in asked.items():
+        if value is not None and there[name] != value:
+            raise ValueError(f"{folder} is a run with --{name} {there[name]}, not {value} - leave it out, or start a new run")
+
+
+def load(run: Run) -> tuple[list[Home], Episodes]:
+    """The homes and episodes of a run; with progress where they must be made first."""
+    homes = load_homes(run.split)
+    return homes, load_set(run.task, run.split, homes)
+
+
+def wait_for(path: Path, seconds: float = 60.0) -> None:
+    """Until the first worker has begun the run."""
+    import time
+
+    until = time.monotonic() + seconds
+    while not path.exists():
+        if time.monotonic() > until:
+            raise FileNotFoundError(f"no {path} after {seconds:.0f} s - all workers need the same folder; give --out")
+        time.sleep(0.05)
+
+
+def _restarted(folder: Path, run: Run) -> bool:
+    """Whether torchrun has started this very run before, and starts it again because a worker died."""
+    from housemates.populations.run import read
+
+    again = int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0
+    return again and (folder / "config.json").exists() and read(folder) == run

@@ -1,0 +1,58 @@
+"""What a preset consists of, and which network sees which observations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from housemates.learning.settings import nearest
+from housemates.learning.trainer import Training
+from housemates.policies.config import PolicyConfig
+from housemates.sim.observe import privileged_size
+
+Observations = Literal["state", "depth", "blind", "predicates", "rgb"]
+
+LAPTOP_NETWORKS: dict[str, Callable[[], PolicyConfig]] = {
+    "state": PolicyConfig.state,
+    "depth": PolicyConfig.laptop,
+    "blind": PolicyConfig.blind,
+    "predicates": PolicyConfig.predicates,
+    "rgb": lambda: PolicyConfig.laptop(rgb=True),
+}
+PAPER_NETWORKS: dict[str, Callable[[], PolicyConfig]] = {
+    "state": lambda: PolicyConfig.paper(observations=("state", "predicates")),
+    "depth": PolicyConfig.paper,
+    "blind": lambda: PolicyConfig.paper(observations=("state",)),
+    "predicates": PolicyConfig.paper_predicates,
+    "rgb": lambda: PolicyConfig.paper(rgb=True),
+}
+NETWORKS = {"laptop": LAPTOP_NETWORKS, "paper": PAPER_NETWORKS}
+
+
+@dataclass(frozen=True)
+class Preset:
+    """Everything about a run but its method, its task and its seed."""
+
+    purpose: str
+    """One sentence: what it is for and how long it takes."""
+    observations: Observations = "depth"
+    """What robots see if nothing else is asked for."""
+    networks: Literal["laptop", "paper"] = "laptop"
+    """Which family of networks sees it."""
+    hidden: int | None = None
+    """Units of the memory, none for the family's own."""
+    informed: bool = False
+    """Whether the critic sees the ground truth in training."""
+    split: str = "train"
+    """Where the homes come from."""
+    training: Training = field(default_factory=Training)
+    """How long and how widely."""
+
+    def policy(self, observations: str, robots: int) -> PolicyConfig:
+        """The network for some observations."""
+        family = NETWORKS[self.networks]
+        if observations not in family:
+            raise ValueError(f"no observations '{observations}' - {nearest(observations, list(family))}")
+        config = replace(family[observations](), robots=robots, privileged=privileged_size(robots) if self.informed else 0)
+        return config if self.hidden is None else replace(config, hidden=self.hidden, features=self.hidden)
