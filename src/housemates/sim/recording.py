@@ -203,7 +203,7 @@ class Recorder:
         unknown = np.full(len(ACTIONS), np.nan, np.float32)
         likely = [unknown if p is None else np.asarray(p, np.float32) for p, _ in self._beliefs]
         return Recording(
-            header=header,
+            header=json.loads(json.dumps(header)),
             start=start,
             episode=episode,
             frames={name: np.array(rows, FRAMES[name]) for name, rows in self._frames.items()},
