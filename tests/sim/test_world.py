@@ -68,7 +68,7 @@ def test_objects_on_open_furniture_are_hidden_by_nothing():
 
 @pytest.mark.parametrize("task", TASKS)
 def test_subgoals_are_found_by_verb_and_thing(task: str):
-    table = world(task).subgoal_of
+    table = world(task).task[0]["subgoal_of"]
     found = [table[VERBS.index(s.verb), s.index] for s in get_task(task).subgoals]
     assert found == list(range(len(found)))
     assert (table >= 0).sum() == len(found)
