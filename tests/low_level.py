@@ -10,7 +10,7 @@ from housemates.homes.fetch_arm import CARRY, reach_pose
 from housemates.homes.navigation import approach_for, navigation
 from housemates.sim.batch import Batch
 from housemates.sim.control import JOINT_STEP, NUMBERS
-from housemates.sim.skills import way_is_free
+from housemates.sim.skills import OPEN_ENOUGH, way_is_free
 
 NEAREST = 0.6
 """Where it stops in front of a thing, metres; nearer the arm would have to fold."""
@@ -98,5 +98,16 @@ class Hand:
         self.move_arm(CARRY)
         self.go_near(point)
         self.reach(point)
+        self.grip = OPEN_HAND
+        self.send()
+
+    def open_drawer(self, box: int) -> None:
+        """Take the handle of a drawer and back away; the drawer follows the hand."""
+        handle = self.batch.world.homes["handle"][self.batch.state.home[0], box]
+        self.go_near(handle)
+        self.reach(handle)
+        self.grip = KEEP
+        while self.batch.state.door[0, box] <= OPEN_ENOUGH[box]:
+            self.send(ahead=-0.2)
         self.grip = OPEN_HAND
         self.send()

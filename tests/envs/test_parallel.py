@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from pettingzoo.test import parallel_api_test, parallel_seed_test
+from pettingzoo.test import api_test, parallel_api_test, parallel_seed_test
+from pettingzoo.utils import parallel_to_aec
 
 import housemates
 from batches import action, episodes, home, put
@@ -28,6 +29,11 @@ def no_ops(env):
 @pytest.mark.parametrize("control", ["skills", "low_level"])
 def test_pettingzoo_accepts_the_environment(control):
     parallel_api_test(make(observations=("depth", "state"), size=16, control=control, horizon=40), num_cycles=60)
+
+
+@pytest.mark.filterwarnings("ignore:Observation is not a NumPy array")
+def test_pettingzoo_can_take_turns_with_it():
+    api_test(parallel_to_aec(make(observations=("state",), horizon=40)), num_cycles=60)
 
 
 @pytest.mark.parametrize("control", ["skills", "low_level"])

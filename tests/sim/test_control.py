@@ -399,18 +399,29 @@ def test_actions_that_are_no_numbers_are_refused():
 
 
 @lru_cache
-def furnished():
+def furnished(task: str):
     home = generate_home("dev", 0)
-    return home, with_approach(generate_episodes("tidy_house", [home], 6, seed=0, spawns=True), [home])
+    return home, with_approach(generate_episodes(task, [home], 6, seed=0, spawns=True), [home])
+
+
+def hand_at_work(task: str, episode: int) -> Hand:
+    """One robot of a furnished home with time enough, under the scripted low-level controller."""
+    home, episodes = furnished(task)
+    batch = Batch(episodes, [home], 1, robots=1, rules=Rules(horizon=5000), stored_spawns=True, autoreset=False)
+    batch.reset(np.array([episode]))
+    return Hand(batch)
 
 
 @pytest.mark.parametrize("episode", range(3))
 def test_wheels_arm_and_suction_pick_and_place_in_a_furnished_home(episode):
-    home, episodes = furnished()
-    batch = Batch(episodes, [home], 1, robots=1, rules=Rules(horizon=5000), stored_spawns=True, autoreset=False)
-    batch.reset(np.array([episode]))
-    hand = Hand(batch)
+    hand = hand_at_work("tidy_house", episode)
     hand.pick(0)
-    hand.place(batch.world.episodes["goal"][episode, 0].copy())
-    assert batch.state.done_by[0, :2].tolist() == [0, 0]
+    hand.place(hand.batch.world.episodes["goal"][episode, 0].copy())
+    assert hand.batch.state.done_by[0, :2].tolist() == [0, 0]
     assert hand.reward == pytest.approx(2 * 0.5 - 0.01 * hand.steps)
+
+
+def test_wheels_arm_and_suction_open_a_drawer_in_a_furnished_home():
+    hand = hand_at_work("set_table", 0)
+    hand.open_drawer(1)
+    assert hand.reward == pytest.approx(0.5 - 0.01 * hand.steps)

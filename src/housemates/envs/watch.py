@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -13,6 +13,8 @@ PIXELS = 512
 """Side of the picture."""
 FOV = 60.0
 """Field of view of the camera above, degrees."""
+
+_known: WeakKeyDictionary[Batch, Cameras] = WeakKeyDictionary()
 
 
 def from_above(batch: Batch, home: int) -> np.ndarray:
@@ -29,8 +31,9 @@ def from_above(batch: Batch, home: int) -> np.ndarray:
     return out[0]
 
 
-@lru_cache(maxsize=2)
 def _cameras(batch: Batch) -> Cameras:
-    return Cameras(
-        batch.world, batch.episodes, batch.homes, batch.size, batch.robots, PIXELS, hide=("ceiling",), hfov=FOV
-    )  # fmt: skip
+    if batch not in _known:
+        _known[batch] = Cameras(
+            batch.world, batch.episodes, batch.homes, batch.size, batch.robots, PIXELS, hide=("ceiling",), hfov=FOV
+        )
+    return _known[batch]
