@@ -77,11 +77,12 @@ def play_scripted(task: str, split: str, episode: int, scripts: tuple[str, ...],
     from housemates.sim.recording import record
     from housemates.sim.rules import Rules
     from housemates.sim.scripted import script
+    from housemates.tasks.episodes import SIZES
 
+    if not 0 <= episode < SIZES[split]:
+        raise ValueError(f"{split} has {SIZES[split]} episodes of {task}: choose --episode from 0 to {SIZES[split] - 1}")
     homes = load_homes(split)
     episodes = load_set(task, split, homes)
-    if not 0 <= episode < len(episodes):
-        raise ValueError(f"{split} has {len(episodes)} episodes of {task}: choose --episode from 0 to {len(episodes) - 1}")
     # One home is enough: the others would only be packed in vain.
     one = episodes.take([episode])
     home = homes[int(one.home[0])]

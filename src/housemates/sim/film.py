@@ -39,7 +39,7 @@ TRAIL = 30
 """How many steps of a robot's way are drawn behind it."""
 FARTHEST = 7.0
 """Depth pictures fade to black here, metres."""
-GIF_COLOURS = 160
+GIF_COLOURS = 200
 """Colours of a gif: fewer make a smaller file."""
 HOLD = 1.5
 """How long the last picture stays, seconds."""
@@ -317,7 +317,7 @@ def _write_gif(path: Path, pictures: Iterator[Image.Image], style: Style) -> Non
     # One palette for all pictures, so that what stands still stays the same and costs nothing. The colours that carry
     # meaning cover few pixels and are added by hand.
     some = np.concatenate([np.asarray(every[k * (len(every) - 1) // 3]) for k in range(4)])
-    common = Image.fromarray(some).quantize(GIF_COLOURS, Quantize.MEDIANCUT).getpalette() or []
+    common = Image.fromarray(some).quantize(GIF_COLOURS, Quantize.FASTOCTREE).getpalette() or []
     palette = Image.new("P", (1, 1))
     marks = (PAPER, INK, FAINT, BAD, GOOD, *ROBOTS, *THINGS)
     palette.putpalette([*common[: 3 * GIF_COLOURS], *(value for colour in marks for value in colour)])

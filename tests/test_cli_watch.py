@@ -1,0 +1,73 @@
+"""`housemates watch`: what it prints, what it writes, what it refuses."""
+
+from typing import get_args
+
+import pytest
+
+from housemates.cli import main
+from housemates.cli_watch import ScriptName, SpeedName
+from housemates.sim.recording import load_recording, replay
+from housemates.sim.rules import SPEEDS
+from housemates.sim.scripted import SCRIPTS
+
+
+def told(capsys, *arguments: str) -> str:
+    """The one line that a failing command prints."""
+    assert main(["watch", *arguments]) == 2
+    lines = capsys.readouterr().err.strip().splitlines()
+    assert len(lines) == 1
+    return lines[0]
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    path = tmp_path_factory.mktemp("watch") / "episode.npz"
+    assert main(["watch", "--scripted", "--record", str(path)]) == 0
+    return path
+
+
+def test_a_scripted_episode_is_told_to_its_end(capsys):
+    assert main(["watch", "--scripted"]) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith("Tidy House, home eval/03, episode 3: first_half and second_half")
+    assert "task done after" in printed
+
+
+def test_a_recording_of_a_procedural_home_plays_again_by_its_name_alone(recorded):
+    kept = load_recording(recorded)
+    assert replay(kept).header["digest"] == kept.header["digest"]
+
+
+def test_a_recording_is_watched(recorded, tmp_path, capsys):
+    film = tmp_path / "film.gif"
+    assert main(["watch", str(recorded), "--video", str(film), "--every", "60", "--width", "400"]) == 0
+    assert "film.gif (" in capsys.readouterr().out
+    assert film.stat().st_size > 10_000
+
+
+def test_neither_recording_nor_scripts_is_refused(capsys):
+    assert "give either a recording to watch or --scripted" in told(capsys)
+
+
+def test_both_recording_and_scripts_are_refused(recorded, capsys):
+    assert "give either a recording to watch or --scripted" in told(capsys, str(recorded), "--scripted")
+
+
+def test_a_missing_recording_is_one_line(tmp_path, capsys):
+    assert "no recording at" in told(capsys, str(tmp_path / "none.npz"))
+
+
+def test_an_episode_that_is_not_there_is_refused(capsys):
+    assert "choose --episode from 0 to 99" in told(capsys, "--scripted", "--episode", "100")
+
+
+def test_a_film_of_an_unknown_kind_is_refused(recorded, tmp_path, capsys):
+    assert "neither an mp4 nor a gif" in told(capsys, str(recorded), "--video", str(tmp_path / "film.avi"))
+
+
+def test_the_scripts_of_the_command_line_are_scripts():
+    assert set(get_args(ScriptName)) <= set(SCRIPTS)
+
+
+def test_the_speeds_of_the_command_line_are_all_speeds():
+    assert set(get_args(SpeedName)) == set(SPEEDS)
