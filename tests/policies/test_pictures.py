@@ -6,14 +6,15 @@ import torch
 
 from housemates.policies.networks import state_feature_count, state_features
 from housemates.policies.pictures import Patches, SmallCNN, colour, distance, nearness, squares
+from housemates.sim.pictures import metres
 
 METRES = np.array([0.0, 0.2, 0.3, 0.5, 1.0, 2.5, 6.0], np.float32)
 AS_FLOAT = torch.tensor(METRES)
 AS_MILLIMETRES = torch.tensor(np.round(METRES * 1000).astype(np.uint16))
 with np.errstate(divide="ignore"):
-    AS_INVERSE = torch.tensor(np.where(METRES > 0, np.round(255 * np.minimum(1, 0.3 / METRES)), 0).astype(np.uint8))
-# Metres -> 1.2 / metres, by hand; nearer than 0.3 m all is alike.
-NEARNESS = torch.tensor([0, 4, 4, 2.4, 1.2, 0.48, 0.2])
+    AS_INVERSE = torch.tensor(np.where(METRES > 0, np.round(255 * np.minimum(1, 0.5 / METRES)), 0).astype(np.uint8))
+# Metres -> 1.2 / metres, by hand; nearer than 0.5 m all is alike.
+NEARNESS = torch.tensor([0, 2.4, 2.4, 2.4, 1.2, 0.48, 0.2])
 
 
 @pytest.mark.parametrize("depth", [AS_FLOAT, AS_MILLIMETRES], ids=["metres", "millimetres"])
@@ -22,7 +23,7 @@ def test_nearness_is_inverse_depth(depth):
 
 
 def test_nearness_of_bytes_is_within_half_a_level():
-    assert (nearness(AS_INVERSE) - NEARNESS).abs().max() <= 0.5 * 4 / 255 + 1e-6
+    assert (nearness(AS_INVERSE) - NEARNESS).abs().max() <= 0.5 * 2.4 / 255 + 1e-6
 
 
 @pytest.mark.parametrize("depth", [AS_FLOAT, AS_MILLIMETRES], ids=["metres", "millimetres"])
@@ -35,9 +36,14 @@ def test_distance_is_clipped_at_ten_metres():
 
 
 def test_distance_from_bytes_is_the_inverse_of_their_encoding():
-    # 0.2 m saturates to 0.3 m; at 6 m a level is 0.47 m wide.
-    expected = torch.tensor([0, 0.3, 0.3, 0.5, 1.0, 2.5, 6.0]) / 10
+    # 0.2 m saturates to 0.5 m; at 6 m a level is 0.28 m wide.
+    expected = torch.tensor([0, 0.5, 0.5, 0.5, 1.0, 2.5, 6.0]) / 10
     torch.testing.assert_close(distance(AS_INVERSE), expected, atol=0.024, rtol=0)
+
+
+def test_bytes_mean_what_the_simulator_writes():
+    written = np.round(255 * 0.5 / np.array([1.0, 2.5], np.float32)).astype(np.uint8)
+    torch.testing.assert_close(distance(torch.tensor(written)) * 10, torch.tensor(metres(written)))
 
 
 @pytest.mark.parametrize("convert", [nearness, distance])

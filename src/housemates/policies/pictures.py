@@ -1,7 +1,7 @@
 """Encoders of pictures for laptops, and how pictures become network inputs.
 
 Pictures arrive as the simulator writes them, [n, S, S, C], and stay in that order of axes (channels last) throughout.
-Depth is uint8 inverse depth round(255 min(1, 0.3 / d)), uint16 millimetres or float32 metres d; 0 is always "no hit".
+Depth is uint8 inverse depth round(255 min(1, 0.5 / d)), uint16 millimetres or float32 metres d; 0 is always "no hit".
 """
 
 from __future__ import annotations
@@ -9,9 +9,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from housemates.kernels.depth import INVERSE_FULL
 from housemates.policies.config import PICTURES
 
-NEAREST = 0.3
+NEAREST = INVERSE_FULL
 """Metres at which uint8 inverse depth saturates: level 255."""
 FARTHEST = 10.0
 """Metres at which the paper clips depth (section 3)."""

@@ -294,6 +294,7 @@ def apply(world, s, r):
     if PICK <= action < PLACE:
         i = action - PICK
         s.held[r] = i
+        s.thing_yaw[i] = wrap(s.thing_yaw[i] - s.pose[r, 2])  # held things turn with their holder
         reach_out(world, s, r, s.thing[i, 0], s.thing[i, 1], s.thing[i, 2])
         reached = world.task[0].subgoal_of[PICKING, i]
     elif PLACE <= action < OPEN:
@@ -302,6 +303,7 @@ def apply(world, s, r):
         for k in range(3):
             s.rest[i, k] = world.episodes[episode].goal[i, k]
         s.inside[i] = world.episodes[episode].goal_inside[i]
+        s.thing_yaw[i] = world.episodes[episode].yaw[i]
         for k in range(4):
             s.approach[i, k] = world.episodes[episode].goal_approach[i, k]
         draw_along(world, s, i)
