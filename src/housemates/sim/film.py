@@ -84,6 +84,7 @@ def film(
     try:
         write = _write_gif if path.suffix == ".gif" else _write_mp4
         write(Path(temporary), frames(recording, style, home, progress), style)
+        Path(temporary).chmod(0o644)
         Path(temporary).replace(path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)

@@ -314,6 +314,7 @@ def save_recording(path: Path, recording: Recording) -> None:
     try:
         with os.fdopen(handle, "wb") as file:
             np.savez_compressed(file, **arrays)  # ty: ignore[invalid-argument-type]
+        Path(temporary).chmod(0o644)
         Path(temporary).replace(path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
