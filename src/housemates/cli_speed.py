@@ -66,7 +66,9 @@ def table(result: Result) -> str:
         rates = f"{figure.per_core:>12,.0f} {figure.wall:>12,.0f}"
         lines.append(f"{figure.name:<48} {figure.threads:>7} {rates} {figure.unit}")
     lines.append("")
-    lines += [f"{name}: two threads are {ratio:.2f} times one" for name, ratio in result.two_threads.items()]
+    for name, ratio in result.two_threads.items():
+        by_cpu = f"{result.two_threads_at_most[name]:.2f} by CPU time"
+        lines.append(f"{name}: two threads are {ratio:.2f} times one by the clock, {by_cpu}")
     lines += [f"{name}: housemates draws {ratio:.0f} times as many per core" for name, ratio in result.ratios.items()]
     lines += [f"{name}: {share:.1%} of pixels agree with ours" for name, share in result.agreement.items()]
     return "\n".join(lines)

@@ -64,6 +64,12 @@ def test_random_robots_play_again_in_every_frame(wild, name):
     assert np.array_equal(replay(wild, batches.home()).frames[name], wild.frames[name])
 
 
+@pytest.mark.parametrize("robots", [1, 3, 4])
+def test_any_number_of_robots_plays_again_bit_for_bit(robots):
+    kept = record(batches.make(robots=robots, rules=Rules(horizon=60)), decide=random_robots(robots))
+    assert replay(kept, batches.home()).header["digest"] == kept.header["digest"]
+
+
 def test_the_recorded_poses_are_those_of_the_batch_itself():
     batch = scripted()
     kept = record(batch)

@@ -49,7 +49,7 @@ def test_a_run_measures(result, name):
 
 
 def test_two_threads_are_compared_with_one(result):
-    assert set(result.two_threads) == {"steps, 4 homes", "depth 16x16"}
+    assert set(result.two_threads) == set(result.two_threads_at_most) == {"steps, 4 homes", "depth 16x16"}
     assert all(ratio > 0 for ratio in result.two_threads.values())
 
 
@@ -59,7 +59,7 @@ def test_the_json_holds_every_figure(result, tmp_path):
     assert [f["name"] for f in found["figures"]] == [f.name for f in result.figures]
 
 
-@pytest.mark.parametrize("key", ["machine", "figures", "two_threads", "ratios", "agreement", "scene"])
+@pytest.mark.parametrize("key", ["machine", "figures", "two_threads", "two_threads_at_most", "ratios", "agreement", "scene"])
 def test_the_json_is_complete(result, tmp_path, key):
     write_json(tmp_path / "speed.json", result)
     assert key in json.loads((tmp_path / "speed.json").read_text())
@@ -150,7 +150,7 @@ def test_mujoco_sees_what_we_see(home):
     if draw is None:
         pytest.skip("MuJoCo finds no OpenGL here")
     ours, _ = peers.our_pictures(scene, cameras[:4], 32)
-    assert peers.agreement(ours, np.stack([draw(camera) for camera in cameras[:4]])) > 0.97
+    assert peers.agreement(ours, np.stack([draw(camera) for camera in cameras[:4]])) > 0.99
 
 
 def test_pybullet_sees_what_we_see(home):
@@ -158,7 +158,7 @@ def test_pybullet_sees_what_we_see(home):
     scene, cameras = peers.boxes(home)
     draw = peers.pybullet_pictures(scene, 32)
     ours, _ = peers.our_pictures(scene, cameras[:4], 32)
-    assert peers.agreement(ours, np.stack([draw(camera) for camera in cameras[:4]])) > 0.6
+    assert peers.agreement(ours, np.stack([draw(camera) for camera in cameras[:4]])) > 0.95
 
 
 def test_pictures_that_differ_do_not_agree():

@@ -54,7 +54,9 @@ class Result:
     machine: dict[str, Any]
     figures: list[Figure]
     two_threads: dict[str, float] = field(default_factory=dict)
-    """How many times as fast two threads are as one, wall time, by figure."""
+    """How many times as fast two threads are as one, wall time, by figure. A busy machine has no second core to give."""
+    two_threads_at_most: dict[str, float] = field(default_factory=dict)
+    """The same by CPU time: what an idle machine would show if no thread ever waited for the other."""
     ratios: dict[str, float] = field(default_factory=dict)
     """How many times as many pictures per core we draw as others, by figure."""
     agreement: dict[str, float] = field(default_factory=dict)
@@ -89,7 +91,7 @@ def run(plan: Plan, homes: Sequence[Home], episodes: Episodes, say: Say) -> Resu
         [steps.with_pictures(batch(plan.picture_homes, pixels=plan.sizes[0]), every) for every in (True, False)], plan.seconds
     )
     say("one thread and two")
-    scaled, two_threads = scaling(batch, plan)
+    scaled, two_threads, at_most = scaling(batch, plan)
     figures += scaled
     say("paths and homes")
     figures += measure(other_jobs(homes[0]), plan.seconds)
@@ -102,22 +104,23 @@ def run(plan: Plan, homes: Sequence[Home], episodes: Episodes, say: Say) -> Resu
         figures += [ours, *theirs]
         ratios |= {figure.name: ours.per_core / figure.per_core for figure in theirs}
         agreement |= {f"{name} {size}x{size}": share for name, share in agree.items()}
-    return Result(before | {"load_after": machine()["load"]}, figures, two_threads, ratios, agreement, scene)
+    return Result(before | {"load_after": machine()["load"]}, figures, two_threads, at_most, ratios, agreement, scene)
 
 
-def scaling(batch: Callable[..., Batch], plan: Plan) -> tuple[list[Figure], dict[str, float]]:
-    """Figures with two threads, and how many times as fast they are as one thread in the same turns."""
+def scaling(batch: Callable[..., Batch], plan: Plan) -> tuple[list[Figure], dict[str, float], dict[str, float]]:
+    """Figures with two threads, and how many times as fast they are as one in the same turns, by wall and by CPU time."""
     middle = plan.homes[len(plan.homes) // 2]
     pairs: list[list[Job]] = [
         [steps.without_pictures(batch(middle, threads=n)) for n in (1, 2)],
         [frames.head_depth(batch(plan.picture_homes, pixels=plan.sizes[0], threads=n), "depth", "depth") for n in (1, 2)],
     ]
-    figures, ratios = [], {}
+    figures, by_wall, by_cpu = [], {}, {}
     for pair in pairs:
         one, two = measure(pair, plan.seconds)
         figures.append(two)
-        ratios[two.name] = two.wall / one.wall
-    return figures, ratios
+        by_wall[two.name] = two.wall / one.wall
+        by_cpu[two.name] = 2 * two.per_core / one.per_core
+    return figures, by_wall, by_cpu
 
 
 def other_jobs(home: Home) -> list[Job]:
