@@ -328,6 +328,6 @@ class Collector:
         numbers["memory"][place] = memory.cpu().numpy()[keep]
         numbers["start"][place] = fresh[keep]
         numbers["clock"][place] = self.batch.state.clock[rows // self.batch.robots]
-        numbers["done"][place] = False
-        numbers["closed"][place] = False
+        for name in ("reward", "discounted", "duration", "done", "closed"):
+            numbers[name][place] = 0
         self.open_at.reshape(-1)[rows] = np.arange(place.start, place.stop)

@@ -1,0 +1,160 @@
+"""The training loop: the same seed gives the same bits, also through pauses; what is refused and what is written."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from batches import episodes, home
+from housemates.learning.distributed import Group
+from housemates.learning.ppo import PPO
+from housemates.learning.trainer import Trainer, Training
+from housemates.policies.checkpoint import load_policy, read_description
+from housemates.policies.config import PolicyConfig
+from housemates.populations.gt_coord import GTCoord
+from housemates.sim.observe import privileged_size
+from learners import SHORT, TINY, trainer, weights
+
+EVERYTHING = replace(SHORT, curriculum=400, ppo=PPO(chunk=4, auxiliary=0.1, normalise_value=True, entropy_end=0.0))
+INFORMED = PolicyConfig.blind(hidden=8, features=8, privileged=privileged_size(2))
+
+
+def same(a: list[np.ndarray], b: list[np.ndarray]) -> bool:
+    return all((x == y).all() for x, y in zip(a, b, strict=True))
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory) -> list[np.ndarray]:
+    """Weights of a short run that was left alone."""
+    run = trainer(tmp_path_factory.mktemp("run"), EVERYTHING, INFORMED)
+    assert run.run()
+    return weights(run)
+
+
+def test_the_same_seed_gives_the_same_weights(uninterrupted, tmp_path):
+    run = trainer(tmp_path, EVERYTHING, INFORMED)
+    run.run()
+    assert same(weights(run), uninterrupted)
+
+
+def test_another_seed_gives_other_weights(uninterrupted, tmp_path):
+    run = trainer(tmp_path, replace(EVERYTHING, seed=1), INFORMED)
+    run.run()
+    assert not same(weights(run), uninterrupted)
+
+
+def test_a_run_that_pauses_after_every_update_ends_with_the_same_weights(uninterrupted, tmp_path):
+    complete = False
+    while not complete:
+        run = trainer(tmp_path, EVERYTHING, INFORMED)
+        run.load()
+        complete = run.run(seconds=0)
+    assert run.update > 3
+    assert same(weights(run), uninterrupted)
+
+
+def test_what_was_done_after_the_last_resume_point_is_done_again(tmp_path):
+    run = trainer(tmp_path, SHORT)
+    for _ in range(3):
+        run.run(seconds=0)
+    run.step()
+    expected = weights(run)
+    again = trainer(tmp_path, SHORT)
+    again.load()
+    assert again.update == 3
+    again.step()
+    assert same(weights(again), expected)
+
+
+def test_the_log_has_each_update_once_however_often_it_was_interrupted(tmp_path):
+    run = trainer(tmp_path, SHORT)
+    run.run(seconds=0)
+    with (tmp_path / "metrics.jsonl").open("a") as file:
+        file.write('{"update": 2, "half a li')
+    again = trainer(tmp_path, SHORT)
+    again.load()
+    again.run()
+    rows = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    assert [row["update"] for row in rows] == list(range(1, len(rows) + 1))
+
+
+def test_a_log_without_a_resume_point_begins_anew(tmp_path):
+    (tmp_path / "metrics.jsonl").write_text("something old\n")
+    run = trainer(tmp_path, SHORT)
+    assert not run.load()
+    assert (tmp_path / "metrics.jsonl").read_text() == ""
+
+
+def test_a_complete_run_leaves_a_policy_for_each_learner(tmp_path):
+    run = trainer(tmp_path, SHORT)
+    run.run()
+    for index in range(2):
+        saved = load_policy(tmp_path / "members" / f"{index:02d}")
+        assert all((a == b).all() for a, b in zip(saved.parameters(), run.players[index].policy.parameters(), strict=True))
+
+
+def test_a_policy_says_what_it_was_trained_in(tmp_path):
+    run = trainer(tmp_path, SHORT)
+    run.run()
+    assert read_description(tmp_path / "members" / "00")["meta"]["environment"] == run.environment
+
+
+def test_a_run_killed_between_its_last_resume_point_and_its_policies_still_writes_them(tmp_path):
+    run = trainer(tmp_path, SHORT)
+    run.finish = lambda: None
+    run.run()
+    again = trainer(tmp_path, SHORT)
+    again.load()
+    assert again.run()
+    assert (tmp_path / "members" / "01" / "policy.json").exists()
+
+
+def test_other_settings_are_refused_on_resume(tmp_path):
+    trainer(tmp_path, SHORT).run(seconds=0)
+    with pytest.raises(ValueError, match="another configuration"):
+        trainer(tmp_path, replace(SHORT, ppo=PPO(chunk=8))).load()
+
+
+def test_homes_that_workers_cannot_share_are_refused(tmp_path):
+    group = Group()
+    group.size = 3
+    with pytest.raises(ValueError, match="4 homes cannot be shared by 3 workers"):
+        Trainer(SHORT, GTCoord(TINY), episodes(), [home()], tmp_path, group=group)
+
+
+def test_decisions_and_steps_are_counted_as_they_happened(tmp_path):
+    run = trainer(tmp_path, SHORT)
+    row = run.step()
+    stores = [p.store for p in run.players]
+    assert row["decisions"] == sum(int(s.closed.sum()) for s in stores)
+    ended = int(run.recent["steps"].sum())
+    assert row["steps"] == ended + int(run.batch.state.clock.sum())
+
+
+def test_the_curriculum_begins_with_contacts_that_end_nothing(tmp_path):
+    run = trainer(tmp_path, SHORT, curriculum=10_000)
+    run.step()
+    assert run.batch.numbers.collision_ends == 0.0
+    run.step()
+    assert 0.0 < run.batch.numbers.collision_ends < 0.1
+
+
+def test_contacts_end_nothing_while_their_probability_is_zero(tmp_path):
+    run = trainer(tmp_path, SHORT, curriculum=10**9, homes=16, rollout=64)
+    run.step()
+    assert len(run.recent["outcome"])
+    assert not (run.recent["outcome"] == 2).any()
+
+
+def test_a_stop_signal_ends_the_run_after_its_update_with_a_resume_point(tmp_path):
+    run = trainer(tmp_path, SHORT)
+    run.stopping = True
+    assert not run.run()
+    assert (tmp_path / "resume" / "LATEST").read_text() == "00000001"
+
+
+@pytest.mark.parametrize(("field", "value"), [("homes", 0), ("decisions", 0), ("seed", -1), ("cut_off", 1.5)])
+def test_senseless_settings_are_refused(field, value):
+    with pytest.raises(ValueError, match=f"{field} = "):
+        Training(**{field: value})
