@@ -1,0 +1,104 @@
+"""Runs as folders: what config.json says comes back, and what does not fit is told in one line."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from batches import episodes, home
+from housemates.populations import METHODS, run
+from housemates.populations.run import Run, Versions, check_versions, create, read, work
+from learners import SHORT, TINY
+
+RUN = Run("gt_coord", "tidy_house", "smoke", "state", "dev", 2, 1, 1, "cpu", TINY, SHORT)
+
+
+def hall(_: Run):
+    return [home()], episodes()
+
+
+def edit(folder, change) -> None:
+    path = folder / "config.json"
+    values = json.loads(path.read_text())
+    change(values)
+    path.write_text(json.dumps(values))
+
+
+def test_a_run_comes_back_from_its_folder(tmp_path):
+    create(tmp_path / "run", RUN)
+    assert read(tmp_path / "run") == RUN
+
+
+def test_a_folder_that_holds_a_run_is_not_written_over(tmp_path):
+    create(tmp_path, RUN)
+    with pytest.raises(ValueError, match="continue it with --resume"):
+        create(tmp_path, replace(RUN, task="set_table"))
+    assert read(tmp_path).task == "tidy_house"
+
+
+def test_a_folder_without_a_run_is_told(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"no config\.json"):
+        read(tmp_path)
+
+
+def test_an_unknown_key_is_answered_with_the_nearest_one(tmp_path):
+    create(tmp_path, RUN)
+    edit(tmp_path, lambda values: values["training"].update(hoems=3))
+    with pytest.raises(ValueError, match="unknown key 'hoems' - did you mean 'homes'"):
+        read(tmp_path)
+
+
+def test_a_truncated_config_is_told(tmp_path):
+    create(tmp_path, RUN)
+    (tmp_path / "config.json").write_text((tmp_path / "config.json").read_text()[:100])
+    with pytest.raises(ValueError, match=r"config\.json is damaged"):
+        read(tmp_path)
+
+
+def test_a_folder_that_cannot_be_written_is_told(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OSError, match="choose another --out"):
+        create(tmp_path / "file" / "run", RUN)
+
+
+def test_an_edited_config_is_refused_on_resume(tmp_path):
+    create(tmp_path, RUN)
+    assert not work(tmp_path, hall, hours=1e-9, quiet=True)
+    edit(tmp_path, lambda values: values["training"]["ppo"].update(clip=0.3))
+    with pytest.raises(ValueError, match="another configuration"):
+        work(tmp_path, hall, quiet=True)
+
+
+def test_a_run_of_two_workers_is_refused_by_one(tmp_path):
+    create(tmp_path, replace(RUN, workers=2))
+    with pytest.raises(ValueError, match="--workers 2"):
+        work(tmp_path, hall, quiet=True)
+
+
+def test_other_versions_are_refused_on_resume(tmp_path):
+    with pytest.raises(ValueError, match=r"trained with torch 0\.1"):
+        check_versions(replace(RUN, versions=replace(Versions(), torch="0.1")), tmp_path)
+
+
+def test_a_paused_run_is_completed(tmp_path):
+    create(tmp_path, RUN)
+    assert not work(tmp_path, hall, hours=1e-9, quiet=True)
+    assert work(tmp_path, hall, quiet=True)
+    assert (tmp_path / run.STAGE / "members" / "01" / "policy.json").exists()
+
+
+def test_an_unknown_method_is_answered_with_the_nearest_one():
+    with pytest.raises(ValueError, match="did you mean 'gt_coord'"):
+        replace(RUN, method="gtcoord")
+
+
+@pytest.mark.parametrize("name", ["robots", "workers", "threads"])
+def test_there_is_at_least_one_of_everything(name):
+    with pytest.raises(ValueError, match="at least 1"):
+        replace(RUN, **{name: 0})
+
+
+def test_every_method_is_made_from_a_policy_robots_and_a_seed():
+    for name, method in METHODS.items():
+        robots = 1 if name == "solo" else 2
+        assert len(method(replace(TINY, robots=robots), robots, 0).policies) == robots
