@@ -34,6 +34,12 @@ def test_a_blind_robot_runs_into_its_partner(unseeing: list[Row]):
     assert all(row.collision > 0.1 for row in unseeing)
 
 
+def test_a_robot_that_leaves_half_to_its_partner_is_still_blind(unseeing: list[Row]):
+    divided = blind(episodes(), [home()], world(), "middle", "blind half")
+    assert divided[0].success == unseeing[0].success
+    assert all(row.collision > 0 for row in divided)
+
+
 def test_a_clairvoyant_robot_hardly_ever_fails(seeing: list[Row]):
     assert min(row.success for row in seeing) > 0.9
 
@@ -122,6 +128,17 @@ def row(**more) -> Row:
 def test_a_valid_game_needs_a_high_ceiling_and_a_wide_gap(low: float, high: float, valid: bool):
     rows = [row(success=low), row(success=high, robot="clairvoyant", warning="2.5 m")]
     assert verdicts(rows)[0].valid is valid
+
+
+def test_one_task_without_a_gap_makes_the_game_invalid():
+    rows = [row(success=0.3), row(success=0.99, robot="clairvoyant", warning="2.5 m")]
+    rows += [replace(r, task="set_table", success=max(r.success, 0.9)) for r in rows]
+    assert not verdicts(rows)[0].valid
+
+
+def test_the_verdict_leaves_out_the_robot_that_does_half():
+    rows = [row(success=0.5), row(success=0.95, robot="clairvoyant", warning="2.5 m"), row(success=0.9, robot="blind half")]
+    assert verdicts(rows)[0].blind == 0.5
 
 
 def test_valid_games_with_the_widest_gap_come_first():

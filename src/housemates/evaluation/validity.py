@@ -27,6 +27,8 @@ from housemates.tasks.tasks import TASKS
 
 HOLDOUTS = ("noop", "first_half", "second_half")
 """The scripted partners of the paper (spec 11.1)."""
+BLIND = {"blind": ("solo", "solo", "solo"), "blind half": ("solo", "second_half", "first_half")}
+"""What robots that never look at their partner do with each holdout: all the work, or what is left."""
 THRESHOLDS = {"2.5 m": (2.5, 1.5, 1.2, 0.95, 0.8, 0.65), "1.5 m": (1.5, 1.2, 0.95, 0.8, 0.65)}
 """Interruption thresholds compared, by the first warning."""
 CLAIRVOYANT_LEAST, GAP_LEAST = 0.92, 0.25
@@ -42,7 +44,7 @@ class Row:
     warning: str
     """Key of THRESHOLDS; empty for the blind robot, which is never interrupted."""
     robot: str
-    """`blind` or `clairvoyant`."""
+    """`blind` (does everything), `blind half` (does the half its partner does not do) or `clairvoyant`."""
     holdout: str
     success: float
     collision: float
@@ -58,23 +60,24 @@ def dev_episodes(task: str, homes: Sequence[Home], count: int) -> Episodes:
 
 
 def starts(episodes: Episodes, homes: Sequence[Home], world: World, rules: Rules, robot: str) -> Batch:
-    """Home k * N + e begins episode e with holdout k as robot 1; robot 0 is scripted if blind, else it is asked."""
+    """Home k * N + e begins episode e with holdout k as robot 1; robot 0 is scripted if it is in BLIND, else asked."""
     count = len(episodes)
     size = count * len(HOLDOUTS)
     batch = Batch(episodes, homes, size, 2, rules, stored_spawns=True, autoreset=False, world=world)
     for k, name in enumerate(HOLDOUTS):
-        batch.script(1, script(name), slice(k * count, (k + 1) * count))
-    if robot == "blind":
-        batch.script(0, script("solo"))
+        block = slice(k * count, (k + 1) * count)
+        batch.script(1, script(name), block)
+        if robot in BLIND:
+            batch.script(0, script(BLIND[robot][k]), block)
     batch.reset(np.tile(np.arange(count), len(HOLDOUTS)))
     return batch
 
 
-def blind(episodes: Episodes, homes: Sequence[Home], world: World, speed: str) -> list[Row]:
-    """A lone robot's plan, carried out as if the partner were not there."""
-    batch = starts(episodes, homes, world, replace(Rules(), speed=speed), "blind")
+def blind(episodes: Episodes, homes: Sequence[Home], world: World, speed: str, robot: str = "blind") -> list[Row]:
+    """A plan of BLIND, carried out as if the partner were not there."""
+    batch = starts(episodes, homes, world, replace(Rules(), speed=speed), robot)
     batch.step(np.full((batch.size, 2), -1))
-    return _rows(episodes.task, speed, "", "blind", batch.ended.outcome, batch.ended.steps)
+    return _rows(episodes.task, speed, "", robot, batch.ended.outcome, batch.ended.steps)
 
 
 def clairvoyant(
@@ -113,7 +116,7 @@ def validity(
         episodes = dev_episodes(task, homes, count)
         world = pack(episodes, homes)
         for speed in speeds:
-            found = blind(episodes, homes, world, speed)
+            found = [row for robot in BLIND for row in blind(episodes, homes, world, speed, robot)]
             for warning in warnings:
                 found += clairvoyant(episodes, homes, world, speed, warning, effort or Effort())
             tell(found)
@@ -128,23 +131,34 @@ class Verdict:
     speed: str
     warning: str
     blind: float
+    """Mean success."""
     clairvoyant: float
+    """Mean success."""
+    least: float
+    """Success of the clairvoyant robot in the task where it is lowest (mean of the holdouts)."""
+    gap: float
+    """Clairvoyant less blind, in the task where it is smallest."""
 
     @property
     def valid(self) -> bool:
-        """Whether this game tells coordination from its absence."""
-        return self.clairvoyant >= CLAIRVOYANT_LEAST and self.clairvoyant - self.blind >= GAP_LEAST
+        """Whether this game tells coordination from its absence, in every task."""
+        return self.least >= CLAIRVOYANT_LEAST and self.gap >= GAP_LEAST
 
 
 def verdicts(rows: Sequence[Row]) -> list[Verdict]:
-    """Mean success per speed and first warning, the widest gap first."""
+    """One per speed and first warning, valid ones and then the widest gap first."""
     found = []
+    rows = [r for r in rows if r.robot in ("blind", "clairvoyant")]
     for speed in dict.fromkeys(r.speed for r in rows):
-        low = np.mean([r.success for r in rows if r.speed == speed and r.robot == "blind"])
         for warning in dict.fromkeys(r.warning for r in rows if r.warning):
-            high = [r.success for r in rows if r.speed == speed and r.warning == warning]
-            found.append(Verdict(speed, warning, float(low), float(np.mean(high))))
-    return sorted(found, key=lambda v: (not v.valid, -(v.clairvoyant - v.blind)))
+            tasks = dict.fromkeys(r.task for r in rows)
+            low, high = (
+                np.array([np.mean([r.success for r in rows if (r.task, r.speed, r.warning) == (t, speed, w)]) for t in tasks])
+                for w in ("", warning)
+            )
+            means = float(low.mean()), float(high.mean())
+            found.append(Verdict(speed, warning, *means, float(high.min()), float((high - low).min())))
+    return sorted(found, key=lambda v: (not v.valid, -v.gap))
 
 
 def table(rows: Sequence[Row]) -> str:
@@ -159,11 +173,12 @@ def table(rows: Sequence[Row]) -> str:
 
 def summary(rows: Sequence[Row]) -> str:
     """The verdicts as a Markdown table."""
-    lines = ["| speed | first warning | blind | clairvoyant | gap | valid |", "|" + "---|" * 6]
+    head = "| speed | first warning | blind | clairvoyant | clairvoyant, worst task | gap, worst task | valid |"
+    lines = [head, "|" + "---|" * 7]
     for v in verdicts(rows):
-        gap = 100 * (v.clairvoyant - v.blind)
-        shares = f"{100 * v.blind:.1f} % | {100 * v.clairvoyant:.1f} % | {gap:.1f} points"
-        lines.append(f"| {v.speed} | {v.warning} | {shares} | {'yes' if v.valid else 'no'} |")
+        shares = " | ".join(f"{100 * share:.1f} %" for share in (v.blind, v.clairvoyant, v.least))
+        gap = f"{100 * v.gap:.1f} points"
+        lines.append(f"| {v.speed} | {v.warning} | {shares} | {gap} | {'yes' if v.valid else 'no'} |")
     return "\n".join(lines)
 
 
