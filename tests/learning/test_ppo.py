@@ -41,6 +41,11 @@ def tensors(store) -> tuple[dict, dict]:
     return seen, {k: torch.from_numpy(getattr(store, k)) for k in ("action", "memory", "latent")}
 
 
+def one_batch(index: torch.Tensor) -> torch.Tensor:
+    """All chunks as `replay` wants them."""
+    return minibatches(index, 1, np.random.default_rng(0))[0]
+
+
 def test_the_policy_loss_of_an_unchanged_policy_is_minus_the_advantage():
     assert policy_loss(tensor(-1.0, -2.0), tensor(-1.0, -2.0), tensor(3.0, -4.0), 0.2).tolist() == [-3.0, 4.0]
 
@@ -77,21 +82,23 @@ def test_losses_agree_with_slow_twins(seed):
     assert value_loss(*map(as_tensor, (value, before, target)), 0.2).tolist() == pytest.approx(expected_value)
 
 
-def test_replaying_chunks_is_evaluating_padded_sequences():
+@pytest.mark.parametrize("length", [1, 4, 11])
+def test_replaying_chunks_is_evaluating_padded_sequences(length):
     learner = rollout()
-    index = prepare(learner.store, CONFIG, 8).index.T.contiguous()
+    index = one_batch(prepare(learner.store, replace(CONFIG, chunk=length), 8).index)
     seen, stored = tensors(learner.store)
     result = replay(learner.policy, seen, stored, index)
     at, valid = index.clamp(min=0), index >= 0
     expected = learner.policy.evaluate({k: v[at] for k, v in seen.items()}, stored["memory"][at[0]], stored["action"][at])
-    assert (result.at == index[valid]).all()
+    place = {int(i): k for k, i in enumerate(index[valid])}
+    order = [place[int(i)] for i in result.at]
     for mine, theirs in ((result.log_prob, expected.log_prob), (result.value, expected.value), (result.core, expected.core)):
-        assert torch.allclose(mine, theirs[valid], atol=1e-5)
+        assert torch.allclose(mine, theirs[valid][order], atol=1e-5)
 
 
 def test_before_the_first_update_the_replay_gives_what_was_stored():
     learner = rollout()
-    index = prepare(learner.store, CONFIG, 8).index.T.contiguous()
+    index = one_batch(prepare(learner.store, CONFIG, 8).index)
     seen, stored = tensors(learner.store)
     result = replay(learner.policy, seen, stored, index)
     assert result.log_prob.tolist() == pytest.approx(learner.store.log_prob[result.at.numpy()].tolist(), abs=1e-5)
@@ -162,7 +169,7 @@ def test_an_update_makes_good_actions_more_likely():
     config = replace(CONFIG, epochs=8, entropy=0.0)
     update(learner.policy, optimiser, store, ready, config, np.random.default_rng(0))
     seen, stored = tensors(store)
-    result = replay(learner.policy, seen, stored, ready.index.T.contiguous())
+    result = replay(learner.policy, seen, stored, one_batch(ready.index))
     moved = result.log_prob.detach().numpy() - store.log_prob[result.at.numpy()]
     assert moved[good[result.at.numpy()]].mean() > 0.05
 

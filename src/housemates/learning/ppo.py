@@ -67,6 +67,9 @@ class PPO:
         return self.learning_rate * (share if self.anneal else 1.0), end + (self.entropy - end) * share
 
 
+BLOCK = 4
+"""Decisions the memory runs over at once in training, before chunks that have ended are left out."""
+
 PAPER = PPO(
     learning_rate=3e-4,
     anneal=False,
@@ -147,17 +150,22 @@ class Replay(NamedTuple):
 
 
 def replay(policy: Policy, seen: dict[str, Tensor], stored: dict[str, Tensor], index: Tensor) -> Replay:
-    """Run a policy over chunks index [L, B] (padded with -1) from the memory stored with each chunk's first decision.
+    """Run a policy over chunks index [L, B] (padded with -1), longest first, from the memory stored with their first decisions.
 
-    The same as `Policy.evaluate`, but only the memory runs over the padding: encoders and heads see decisions alone.
+    The same as `Policy.evaluate`, but encoders and heads see decisions alone, and the memory runs over BLOCK decisions of
+    only those chunks that go on: nearly nothing is spent on padding.
     """
-    valid = index >= 0
-    places = valid.flatten().nonzero()[:, 0]
-    at = index.flatten()[places]
-    x = policy.encoder({name: seen[name][at] for name in policy.config.observations}, _latent(policy, stored, at))
-    wide = x.new_zeros(index.numel(), x.shape[1]).index_copy(0, places, x)
-    core, _ = policy.memory(wide.unflatten(0, index.shape), stored["memory"][index[0]])
-    core = core.flatten(0, 1)[places]
+    blocks = [part[:, part[0] >= 0] for part in index.split(BLOCK)]
+    places = [(block.flatten() >= 0).nonzero()[:, 0] for block in blocks]
+    at = torch.cat([block.flatten()[place] for block, place in zip(blocks, places, strict=True)])
+    latent = stored["latent"][at] if policy.config.latent else None
+    x = policy.encoder({name: seen[name][at] for name in policy.config.observations}, latent)
+    memory, cores = stored["memory"][index[0]], []
+    for block, place, part in zip(blocks, places, x.split([len(place) for place in places]), strict=True):
+        wide = part if len(place) == block.numel() else part.new_zeros(block.numel(), part.shape[1]).index_copy(0, place, part)
+        core, memory = policy.memory(wide.unflatten(0, block.shape), memory[: block.shape[1]])
+        cores.append(core.flatten(0, 1)[place])
+    core = torch.cat(cores)
     log_probs = policy.actor(core).log_softmax(-1)
     judged = policy.critic_input(core, seen["privileged"][at] if policy.config.informed else None)
     if judged is None:
@@ -166,18 +174,15 @@ def replay(policy: Policy, seen: dict[str, Tensor], stored: dict[str, Tensor], i
     return Replay(at, chosen, -(log_probs.exp() * log_probs).sum(-1), policy.critic(judged)[:, 0], core)
 
 
-def _latent(policy: Policy, stored: dict[str, Tensor], at: Tensor) -> Tensor | None:
-    return stored["latent"][at] if policy.config.latent else None
-
-
 def minibatches(index: Tensor, parts: int, rng: np.random.Generator) -> list[Tensor]:
-    """Chunks [B, L] split at random into parts of [L', B'], each cut to its longest chunk; parts may be empty."""
+    """Chunks [B, L] split at random into parts of [L', B'], longest chunk first; parts may be empty."""
     order = torch.from_numpy(rng.permutation(len(index)))
+    length = (index >= 0).sum(1)
     cut = []
     for rows in order.tensor_split(parts):
-        part = index[rows]
-        longest = int((part >= 0).sum(1).max()) if len(part) else 0
-        cut.append(part[:, :longest].T.contiguous())
+        rows = rows[length[rows].argsort(descending=True, stable=True)]
+        longest = int(length[rows[0]]) if len(rows) else 0
+        cut.append(index[rows, :longest].T.contiguous())
     return cut
 
 
