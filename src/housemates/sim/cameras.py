@@ -13,7 +13,7 @@ from numba import njit
 
 from housemates.homes import fetch
 from housemates.homes.fetch_body import fetch_parts
-from housemates.homes.home import Home
+from housemates.homes.home import Home, Meshes, Parts
 from housemates.homes.objects import OBJECTS, object_parts
 from housemates.kernels.kinematics import forward_kinematics
 from housemates.sim.pictures import Renderer
@@ -171,7 +171,7 @@ class Cameras:
 
     def heads(self, name: str, records: np.ndarray, which: np.ndarray, out: np.ndarray) -> None:
         """Head pictures of the robots in which [E, R] into out [E, R, S, S, C]; other rows are left as they are."""
-        self.update(records, which.any(axis=1))
+        self.update(records, np.asarray(which.any(axis=1)))
         slot = np.flatnonzero(which)
         camera = fetch.base_to_world(records["pose"][:, : self.robots].reshape(-1, 3)[slot]) @ self.body.camera
         self.draw(name, slot // self.robots, camera, out, slot)
@@ -184,10 +184,11 @@ class Cameras:
 def _home_and_doors(home: Home, row: np.void, hide: Sequence[str]) -> list[Template]:
     """A home's still parts (whatever no skill moves), then its fridge door and two drawers."""
     bodies = [int(joint) + 1 for joint in row["door_joint"]]
-    source = home.meshes if home.meshes is not None else home.parts
+    source: Parts | Meshes = home.meshes if home.meshes is not None else home.parts
     shown = ~np.isin(source.label, [k for k, label in enumerate(home.labels) if label in hide])
     chosen = [shown & ~np.isin(source.body, bodies), *(shown & (source.body == body) for body in bodies)]
-    return [pack(**{"parts" if home.meshes is None else "meshes": pick(source, c)}) for c in chosen]
+    picked = [pick(source, c) for c in chosen]
+    return [pack(meshes=some) if isinstance(some, Meshes) else pack(some) for some in picked]
 
 
 def overhead(low: Sequence[float], high: Sequence[float], hfov: float) -> np.ndarray:

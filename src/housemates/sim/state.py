@@ -109,9 +109,14 @@ class Fields:
         raise AttributeError(f"homes have no '{name}' - they have: {', '.join(vars(self))}")
 
 
+def blank(count: int, kind: np.dtype) -> np.ndarray:
+    """Records of a kind, all zero."""
+    return np.zeros(count, kind)
+
+
 def allocate(homes: int, robots: int) -> tuple[np.ndarray, np.ndarray]:
     """Records (STATE [E], ENDED [E]) for E homes and R robots, filled so that everybody waits for a reset."""
-    state, ended = np.zeros(homes, STATE), np.zeros(homes, ENDED)
+    state, ended = blank(homes, STATE), blank(homes, ENDED)
     state["robots"] = robots
     state["controllable"] = state["interruptible"] = 1
     for name in ("following", "held", "inside", "approach", "done_by", "action", "destination", "waypoint", "script", "plan"):

@@ -12,6 +12,7 @@ from housemates.homes.home import OPENABLE, RECEPTACLES, Home
 from housemates.homes.navigation import Navigation, approach_for_points, navigation
 from housemates.sim.scripted import SOLO, plans
 from housemates.sim.skills import BLOCKED
+from housemates.sim.state import blank
 from housemates.tasks.episodes import Episodes
 from housemates.tasks.goals import VERBS, door_of, subgoal_codes
 from housemates.tasks.tasks import get_task
@@ -107,7 +108,7 @@ def pack(episodes: Episodes, homes: Sequence[Home]) -> World:
     if tuple(home.content_hash for home in homes) != tuple(episodes.hashes):
         raise ValueError("these episodes were made for other homes - load both with load_episodes and load_split")
     if episodes.approach is None:
-        raise ValueError("these episodes have no approach cells - make them with housemates.tasks.episodes.add_approach")
+        raise ValueError("these episodes have no approach cells - make them with housemates.tasks.episodes.with_approach")
     ways = [navigation(home) for home in homes]
     floors = [home.floor for home in homes]
     height, width = (max(f.free.shape[k] for f in floors) for k in range(2))
@@ -120,7 +121,7 @@ def pack(episodes: Episodes, homes: Sequence[Home]) -> World:
     return World(
         cell=float(floors[0].cell),
         homes=_homes(homes, ways),
-        episodes=_episodes(episodes, homes),
+        episodes=_episodes(episodes, episodes.approach, homes),
         free=free,
         cell_of=cell_of,
         cell_xz=np.concatenate([np.asarray(f.origin) + f.cells[:, ::-1] * f.cell for f in floors]),
@@ -131,7 +132,7 @@ def pack(episodes: Episodes, homes: Sequence[Home]) -> World:
 
 
 def _homes(homes: Sequence[Home], ways: Sequence[Navigation]) -> np.ndarray:
-    out = np.zeros(len(homes), HOME)
+    out = blank(len(homes), HOME)
     out["place_approach"] = -1
     for name, sizes in (
         ("cell_start", [len(home.floor.cells) for home in homes]),
@@ -160,11 +161,11 @@ def _homes(homes: Sequence[Home], ways: Sequence[Navigation]) -> np.ndarray:
     return out
 
 
-def _episodes(episodes: Episodes, homes: Sequence[Home]) -> np.ndarray:
-    out = np.zeros(len(episodes), EPISODE)
+def _episodes(episodes: Episodes, approach: np.ndarray, homes: Sequence[Home]) -> np.ndarray:
+    out = blank(len(episodes), EPISODE)
     out["home"], out["kind"], out["yaw"] = episodes.home, episodes.kind, episodes.yaw
     out["start"], out["goal"] = episodes.start, episodes.goal
-    out["start_approach"], out["goal_approach"] = episodes.approach[:, :2], episodes.approach[:, 2:]
+    out["start_approach"], out["goal_approach"] = approach[:, :2], approach[:, 2:]
     inside = [_inside(home) for home in homes]
     for row, h, start, goal in zip(out, episodes.home, episodes.start_receptacle, episodes.goal_receptacle, strict=True):
         row["start_inside"], row["goal_inside"] = inside[h][start], inside[h][goal]
@@ -174,7 +175,7 @@ def _episodes(episodes: Episodes, homes: Sequence[Home]) -> np.ndarray:
 
 
 def _task(episodes: Episodes) -> np.ndarray:
-    out = np.zeros(1, TASK)
+    out = blank(1, TASK)
     table = plans(episodes.task)
     out["plans"] = -1
     out["plans"][0, : len(table), : table.shape[1]] = table
