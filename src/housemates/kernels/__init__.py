@@ -4,6 +4,7 @@ This room imports nothing of the package. It also decides where compiled kernels
 folder, so that a read-only install works and a second process starts at once.
 """
 
+import hashlib
 import os
 from pathlib import Path
 
@@ -16,8 +17,21 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").expanduser() / "housemates"
 
 
+def kernel_sources() -> str:
+    """A short hash of every file of the package that holds a kernel.
+
+    numba notices a change in a kernel's own file only, not in the kernels it calls; a folder per hash makes up for that.
+    """
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.parent.rglob("*.py")):
+        text = path.read_bytes()
+        if b"@njit" in text or b"@intrinsic" in text:
+            digest.update(path.name.encode() + text)
+    return digest.hexdigest()[:12]
+
+
 if "NUMBA_CACHE_DIR" not in os.environ:
     import numba
 
     # Set on the module, not in the environment: numba reads the environment once, when it is first imported.
-    numba.config.CACHE_DIR = str(cache_folder() / "numba")
+    numba.config.CACHE_DIR = str(cache_folder() / "numba" / kernel_sources())
