@@ -12,7 +12,7 @@ from housemates.cli import EXTRAS, main, one_line
 from housemates.cli_homes import SplitName, TaskName
 
 ROOT = Path(__file__).resolve().parents[1]
-COMMANDS = ("info", "prepare", "homes", "episodes", "data", "speed")
+COMMANDS = ("info", "prepare", "homes", "episodes", "data", "train", "evaluate", "watch", "speed", "validity")
 
 
 @pytest.fixture
