@@ -71,7 +71,7 @@ def print_episodes(tasks: list[str] | None, splits: list[str] | None) -> None:
 def prepare(out: Path = Path("runs/prepare")) -> None:
     """Generate and check all homes and episodes, print their statistics and draw one of each.
 
-    This is the main job of this version; training robots in these homes arrives with a later one.
+    Training does what it needs of this by itself; this command does all of it, checks it and shows it.
 
     Args:
         out: Folder for the pictures.
@@ -79,7 +79,7 @@ def prepare(out: Path = Path("runs/prepare")) -> None:
     from housemates.cli_homes import find_scene
     from housemates.reports.floor_plan import contact_sheet, draw_floor_plan
 
-    print("Preparing homes and episodes. Training robots in them arrives with a later version.")
+    print("Preparing homes and episodes.")
     started = time.perf_counter()
     homes = load_homes(None)
     print(f"{len(homes)} homes in {time.perf_counter() - started:.1f} s")
