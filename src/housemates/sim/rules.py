@@ -104,6 +104,8 @@ class Numbers(NamedTuple):
     horizon: int
     interruption: int
     thresholds: np.ndarray
+    farthest: float
+    """Distance beyond which no partner interrupts."""
     discount: float
     success: float
     subgoal: float
@@ -121,6 +123,7 @@ def numbers(rules: Rules) -> Numbers:
         horizon=int(rules.horizon),
         interruption=("off", "edges", "always").index(rules.interruption),
         thresholds=np.asarray(rules.thresholds, np.float64),
+        farthest=max(ALWAYS_BELOW, *rules.thresholds, 0.0),
         discount=float(rules.discount),
         success=float(rules.reward.success),
         subgoal=float(rules.reward.subgoal),

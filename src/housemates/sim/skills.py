@@ -43,8 +43,12 @@ ARM_REST, ARM_CARRY = 0, 1
 
 @njit(cache=True, nogil=True, inline="always")
 def wrap(angle):
-    """The same angle in (-pi, pi]."""
-    return np.pi - (np.pi - angle) % (2 * np.pi)
+    """The same angle in (-pi, pi]; for angles of a few turns at most (no slow remainder)."""
+    while angle > np.pi:
+        angle -= 2 * np.pi
+    while angle <= -np.pi:
+        angle += 2 * np.pi
+    return angle
 
 
 @njit(cache=True, nogil=True)

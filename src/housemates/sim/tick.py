@@ -185,10 +185,11 @@ def effects(world, s):
     acting = 0
     for r in range(robots):
         acting += PICK <= s.action[r] < NO_OP
-    turn = int(uniform(s) * robots) if acting > 1 else 0
-    backwards = acting > 1 and draw(s) & np.uint64(1) == np.uint64(1)
+    turn, backwards = 0, False
+    if acting > 1:
+        turn, backwards = int(uniform(s) * robots), draw(s) & np.uint64(1) == np.uint64(1)
     for k in range(robots):
-        r = (turn - k if backwards else turn + k) % robots
+        r = k if turn == 0 and not backwards else (turn - k if backwards else turn + k) % robots
         action = s.action[r]
         s.executed[r] = NO_OP if action == MUST_DECIDE else action
         if PICK <= action < NO_OP:
