@@ -146,7 +146,13 @@ def check_same(run: Run, asked: dict, folder: Path) -> None:
 
 
 def load(run: Run) -> tuple[list[Home], Episodes]:
-    """The homes and episodes of a run; with progress where they must be made first."""
+    """The homes and episodes of a run; the first worker shows progress where they must be made first."""
+    if os.environ.get("RANK", "0") != "0":
+        from housemates.homes.splits import load_split
+        from housemates.tasks.episodes import load_episodes
+
+        homes = load_split(run.split)
+        return homes, load_episodes(run.task, run.split, homes=homes)
     homes = load_homes(run.split)
     return homes, load_set(run.task, run.split, homes)
 

@@ -110,11 +110,18 @@ def join(device: str) -> Group:
     from torch.distributed.rendezvous import rendezvous
 
     store, rank, size = next(iter(rendezvous("env://")))
+    # Torchrun may keep one store through restarts; the addresses of dead workers must not be found in it.
+    store = distributed.PrefixStore(f"attempt/{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", store)
     backend = "cpu:gloo,cuda:nccl" if device == "cuda" else "gloo"
     distributed.init_process_group(backend, store=store, rank=rank, world_size=size)
     group = Group()
     group.store = distributed.PrefixStore("housemates", store)
     return group
+
+
+def lost(error: RuntimeError) -> bool:
+    """Whether an error means that another worker has died."""
+    return isinstance(error, distributed.DistError) or "gloo" in str(error)
 
 
 def leave() -> None:

@@ -304,7 +304,8 @@ class Trainer:
         saved = self.batch.save()
         self.batch.restore({k: group("batch/")[k].view(v.dtype).reshape(v.shape) for k, v in saved.items()})
         self.method.load(group("method/"))
-        self.recent = group("recent/")
+        # In the same order on all workers, which gather these one after the other; files give them in any order.
+        self.recent = {name: group("recent/")[name] for name in self.recent}
         self.collector.load(group("collector/"))
         for index, (player, optimiser) in enumerate(zip(self.players, self.optimisers, strict=True)):
             player.generator.set_state(torch.from_numpy(arrays[f"{index}/generator"].copy()))

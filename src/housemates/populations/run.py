@@ -148,6 +148,10 @@ def work(
         record = Record(folder / STAGE, title, run.training.decisions, wandb, to_json(run)) if shown else nullcontext()
         with _stopping(trainer), record as show:
             return trainer.run(show, None if hours is None else hours * 3600)
+    except RuntimeError as error:
+        if not distributed.lost(error):
+            raise
+        raise OSError(f"worker {group.rank} has lost another one - see its own words, then use --resume {folder}") from error
     finally:
         distributed.leave()
 
