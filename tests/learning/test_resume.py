@@ -2,6 +2,7 @@
 
 import errno
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -91,3 +92,8 @@ def test_a_log_is_cut_but_never_lengthened(tmp_path):
     resume.truncate(log, 4)
     resume.truncate(log, 100)
     assert log.read_text() == "one\n"
+
+
+def test_a_log_on_a_full_disk_is_told():
+    with pytest.raises(OSError, match="cannot write /dev/full: No space left on device - free it"):
+        resume.append(Path("/dev/full"), {"update": 1})

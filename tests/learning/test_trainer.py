@@ -158,3 +158,30 @@ def test_a_stop_signal_ends_the_run_after_its_update_with_a_resume_point(tmp_pat
 def test_senseless_settings_are_refused(field, value):
     with pytest.raises(ValueError, match=f"{field} = "):
         Training(**{field: value})
+
+
+def test_two_different_discounts_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="make them equal"):
+        trainer(tmp_path, SHORT, ppo=PPO(discount=0.9))
+
+
+def test_the_papers_credit_per_decision_has_its_own_discount(tmp_path):
+    assert trainer(tmp_path, SHORT, ppo=PPO(discount=0.9, per_step=False)).step()["decisions"] > 0
+
+
+def test_a_slow_worker_is_cut_off_when_enough_others_are_through(tmp_path, monkeypatch):
+    run = trainer(tmp_path, SHORT, cut_off=0.6, rollout=32)
+    monkeypatch.setattr(run.group, "alone", False)
+    monkeypatch.setattr(run.group, "size", 5)
+    monkeypatch.setattr(run.group, "finished", lambda rollout: 3)
+    run._collect()
+    assert 64 <= run.collector.closed < 64 + 8
+
+
+def test_nobody_is_cut_off_while_most_are_still_playing(tmp_path, monkeypatch):
+    run = trainer(tmp_path, SHORT, cut_off=0.6, rollout=32)
+    monkeypatch.setattr(run.group, "alone", False)
+    monkeypatch.setattr(run.group, "size", 5)
+    monkeypatch.setattr(run.group, "finished", lambda rollout: 2)
+    run._collect()
+    assert run.collector.closed >= 256

@@ -71,8 +71,11 @@ def load(folder: Path, group: Group) -> tuple[dict[str, np.ndarray], dict[str, A
 
 def append(path: Path, row: dict[str, Any]) -> None:
     """Add one row to a log of JSON lines."""
-    with path.open("a") as file:
-        file.write(json.dumps(row) + "\n")
+    try:
+        with path.open("a") as file:
+            file.write(json.dumps(row) + "\n")
+    except OSError as error:
+        raise OSError(f"cannot write {path}: {error.strerror or error} - free it and use --resume; nothing is lost") from error
 
 
 def length(path: Path) -> int:

@@ -64,6 +64,12 @@ class Training:
         if not 0 <= self.cut_off <= 1:
             raise ValueError(f"cut_off = {self.cut_off} - give a share from 0 to 1")
 
+    def check(self) -> None:
+        """Refuse settings that contradict each other; single ones may be changed one after the other before that."""
+        if self.ppo.per_step and self.ppo.discount != self.rules.discount:
+            both = f"ppo.discount = {self.ppo.discount} and rules.discount = {self.rules.discount}"
+            raise ValueError(f"{both} - credit per simulation step needs one discount: make them equal")
+
 
 class Trainer:
     """One stage of training in one folder."""
@@ -81,6 +87,7 @@ class Trainer:
         device: str = "cpu",
     ) -> None:
         self.config, self.method, self.folder, self.group = config, method, Path(folder), group or Group()
+        config.check()
         if config.homes % self.group.size:
             raise ValueError(f"{config.homes} homes cannot be shared by {self.group.size} workers - choose a multiple")
         share, seed = config.homes // self.group.size, config.seed * 1009 + self.group.rank
@@ -180,7 +187,9 @@ class Trainer:
 
     def _collect(self) -> dict[str, np.ndarray]:
         """One rollout; with `cut_off` it ends early when enough of the other workers have finished theirs."""
-        wanted = int(self.collector.slots.learns.sum()) * self.config.rollout
+        slots = self.collector.slots
+        learners = [index for index, player in enumerate(self.players) if player.store is not None]
+        wanted = int((slots.learns & np.isin(slots.player, learners)).sum()) * self.config.rollout
         enough = None
         if self.config.cut_off and not self.group.alone:
 

@@ -79,6 +79,7 @@ class Run:
             raise ValueError(f"{self.training.homes} homes cannot be shared by {self.workers} workers - choose another number")
         if self.method == "solo" and self.robots != 1:
             raise ValueError(f"the method 'solo' trains one robot alone, not {self.robots} - use --robots 1")
+        self.training.check()
 
 
 def create(folder: Path, run: Run) -> None:
@@ -127,6 +128,8 @@ def work(
     check_versions(run, folder)
     torch.set_num_threads(run.threads)
     if run.device == "cuda":
+        if not torch.cuda.is_available():
+            raise ValueError(f"{folder} is a run on a GPU, and there is none here - continue it where there is one")
         torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
     group = distributed.join(run.device)
     try:
