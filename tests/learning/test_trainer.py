@@ -94,6 +94,12 @@ def test_a_complete_run_leaves_a_policy_for_each_learner(tmp_path):
         assert all((a == b).all() for a, b in zip(saved.parameters(), run.players[index].policy.parameters(), strict=True))
 
 
+def test_a_paused_run_leaves_its_policies_as_they_are(tmp_path):
+    run = trainer(tmp_path, SHORT)
+    assert not run.run(seconds=0)
+    assert read_description(tmp_path / "members" / "00")["meta"]["decisions"] == run.decisions
+
+
 def test_a_policy_says_what_it_was_trained_in(tmp_path):
     run = trainer(tmp_path, SHORT)
     run.run()
@@ -102,7 +108,7 @@ def test_a_policy_says_what_it_was_trained_in(tmp_path):
 
 def test_a_run_killed_between_its_last_resume_point_and_its_policies_still_writes_them(tmp_path):
     run = trainer(tmp_path, SHORT)
-    run.finish = lambda: None
+    run.write_members = lambda: None
     run.run()
     again = trainer(tmp_path, SHORT)
     again.load()

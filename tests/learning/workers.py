@@ -21,9 +21,9 @@ if __name__ == "__main__":
     if group.rank == 1:
         layer.weight.grad = torch.tensor([[4.0]])
     group.average_gradients(layer.parameters(), 3.0 if group.rank == 1 else 0.0)
-    trainer = Trainer(SHORT, GTCoord(TINY), episodes(), [home()], Path(sys.argv[1]), group=group)
-    trainer.load()
-    trainer.run()
+    for name in ("first", "again"):
+        trainer = Trainer(SHORT, GTCoord(TINY), episodes(), [home()], Path(sys.argv[1]) / name, group=group)
+        trainer.run()
     total = sum(float(p.double().sum()) for player in trainer.players for p in player.policy.parameters())
     (Path(sys.argv[1]) / f"said{group.rank}").write_text(
         f"{rows.tolist()} {nothing.shape} {float(layer.weight.grad)} {total.hex()} {trainer.decisions}"

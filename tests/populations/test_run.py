@@ -1,14 +1,16 @@
 """Runs as folders: what config.json says comes back, and what does not fit is told in one line."""
 
 import json
+import os
+import signal
 from dataclasses import replace
 
 import pytest
 
 from batches import episodes, home
 from housemates.populations import METHODS, run
-from housemates.populations.run import Run, Versions, check_versions, create, read, work
-from learners import SHORT, TINY
+from housemates.populations.run import Run, Versions, check_versions, create, read, stopping, work
+from learners import SHORT, TINY, trainer
 
 RUN = Run("gt_coord", "tidy_house", "smoke", "state", "dev", 2, 1, 1, "cpu", TINY, SHORT)
 
@@ -102,3 +104,12 @@ def test_every_method_is_made_from_a_policy_robots_and_a_seed():
     for name, method in METHODS.items():
         robots = 1 if name == "solo" else 2
         assert len(method(replace(TINY, robots=robots), robots, 0).policies) == robots
+
+
+def test_the_first_interrupt_lets_the_update_end_and_the_second_does_not_wait(tmp_path):
+    training = trainer(tmp_path)
+    with stopping(training):
+        os.kill(os.getpid(), signal.SIGINT)
+        assert training.stopping
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)

@@ -154,7 +154,7 @@ class Trainer:
             if late:
                 break
         if self.done:
-            self.finish()
+            self.write_members()
         return self.done
 
     def step(self) -> dict[str, Any]:
@@ -244,8 +244,8 @@ class Trainer:
             "charts/episodic_length": float(self.recent["steps"].mean()) if len(outcome) else 0.0,
         }
 
-    def finish(self) -> None:
-        """Write the trained policies."""
+    def write_members(self) -> None:
+        """Write the policies as they are now, for everything that comes after training."""
         if self.group.rank == 0:
             for index, player in enumerate(self.players):
                 if player.store is not None:
@@ -258,6 +258,7 @@ class Trainer:
         arrays, meta = self._state()
         meta["metrics_bytes"] = resume.length(self.folder / "metrics.jsonl")
         resume.save(self.folder / "resume", self.update, arrays, meta, self.group)
+        self.write_members()
 
     def load(self) -> bool:
         """Continue from the newest resume point; False if there is none."""

@@ -10,8 +10,8 @@ import json
 import os
 import platform
 import signal
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
@@ -149,7 +149,7 @@ def work(
         title = f"{run.method}, {run.task}, {run.observations} ({folder})"
         shown = group.rank == 0 and not quiet
         record = Record(folder / STAGE, title, run.training.decisions, wandb, to_json(run)) if shown else nullcontext()
-        with _stopping(trainer), record as show:
+        with stopping(trainer), record as show:
             return trainer.run(show, None if hours is None else hours * 3600)
     except RuntimeError as error:
         if not distributed.lost(error):
@@ -159,22 +159,19 @@ def work(
         distributed.leave()
 
 
-class _stopping:
+@contextmanager
+def stopping(trainer: Trainer) -> Generator[None]:
     """While a trainer runs, the first interrupt ends it after its present update, with a resume point; the second at once."""
+    before: dict[int, Any] = {}
 
-    def __init__(self, trainer: Trainer) -> None:
-        self.trainer = trainer
-        self.before: dict[int, Any] = {}
+    def stop(number: int, frame: object) -> None:
+        trainer.stopping = True
+        signal.signal(number, before[number])
 
-    def __enter__(self) -> None:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            self.before[number] = signal.signal(number, self.stop)
-
-    def __exit__(self, *error: object) -> None:
-        for number, handler in self.before.items():
+    for number in (signal.SIGINT, signal.SIGTERM):
+        before[number] = signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
             signal.signal(number, handler)
-
-    def stop(self, number: int, frame: object) -> None:
-        """Note the signal; give later ones back to whoever had them before."""
-        self.trainer.stopping = True
-        signal.signal(number, self.before[number])
