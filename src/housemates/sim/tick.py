@@ -8,7 +8,6 @@ from numba import njit
 from housemates.sim.rules import ALWAYS_BELOW, COLLISION, RELEASE, WINDOW
 from housemates.sim.skills import (
     ARM_REST,
-    BLOCKED,
     apply,
     carry,
     cell_at,
@@ -21,10 +20,9 @@ from housemates.sim.skills import (
     path_length,
 )
 from housemates.sim.state import BOTH_HALVES, COLLISION_END, MUST_DECIDE, SUCCESS, TIMEOUT
+from housemates.tasks.generate import SPAWN_APART
 from housemates.tasks.goals import NO_OP, PICK, SUCCESS_RADIUS
 
-SPAWN_APART = 2.0
-"""Metres between any two robots at the start of an episode (paper, appendix A)."""
 SPAWN_TRIES = 200
 """Draws for one robot before the farthest of them is taken (three and four robots may not all fit)."""
 
@@ -261,7 +259,8 @@ def tick(world, s, rules):
         distance = nearest_partner(s, r, robots)
         if distance < COLLISION:
             touched = True
-        interrupt(s, rules, r, distance)
+        if s.level[r] > 0 or distance < rules.farthest:
+            interrupt(s, rules, r, distance)
     if touched and (rules.collision_ends >= 1.0 or uniform(s) < rules.collision_ends):
         outcome = COLLISION_END
     if outcome == 0 and task_is_done(world.episodes[s.episode], s):
@@ -282,11 +281,14 @@ def somebody_waits(s):
 
 
 @njit(cache=True, nogil=True)
-def advance(world, state, ended, rules, actions, low, high, max_ticks, stored, autoreset):
-    """Homes low..high: start the given actions, then tick each home until somebody must decide or the episode ends."""
+def advance(world, state, ended, rules, actions, trace, traced, low, high, max_ticks, stored, autoreset):
+    """Homes low..high: start the given actions, then tick each home until somebody must decide or the episode ends.
+
+    trace [E, T] TRACE receives every step of this call as far as there is room, traced [E] how many there were.
+    """
     for e in range(low, high):
         s = state[e]
-        s.outcome = 0
+        s.outcome, traced[e] = 0, 0
         if s.over:
             continue
         for r in range(s.robots):
@@ -295,7 +297,10 @@ def advance(world, state, ended, rules, actions, low, high, max_ticks, stored, a
         ticks = 0
         while True:
             outcome = tick(world, s, rules)
+            if ticks < trace.shape[1]:
+                note(s, trace[e, ticks])
             ticks += 1
+            traced[e] = ticks
             if outcome > 0:
                 finish(s, ended[e], outcome)
                 if autoreset:
@@ -305,6 +310,20 @@ def advance(world, state, ended, rules, actions, low, high, max_ticks, stored, a
                 break
             if somebody_waits(s) or ticks == max_ticks:
                 break
+
+
+@njit(cache=True, nogil=True)
+def note(s, row):
+    """One row of a trace: the home after a step."""
+    row.clock = s.clock
+    row.door[:] = s.door
+    for r in range(s.robots):
+        row.executed[r], row.held[r] = s.executed[r], s.held[r]
+        for k in range(3):
+            row.pose[r, k] = s.pose[r, k]
+    for i in range(2):
+        for k in range(3):
+            row.thing[i, k] = s.thing[i, k]
 
 
 @njit(cache=True, nogil=True)
@@ -326,9 +345,3 @@ def reset_all(world, state, rules, which, stored):
         if which[e]:
             state[e].outcome = 0
             reset(world, state[e], rules, stored)
-
-
-@njit(cache=True, nogil=True)
-def is_on_floor(world, s, r):
-    """Whether robot r's centre stands on the navigable floor (an invariant)."""
-    return cell_at(world, s.home, s.pose[r, 0], s.pose[r, 1]) != BLOCKED
