@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -237,7 +238,7 @@ def overhead(low: Sequence[float], high: Sequence[float], hfov: float) -> np.nda
 
 
 def follow(pose: Sequence[float] | np.ndarray, behind: float = 2.2, up: float = 1.9) -> np.ndarray:
-    """A camera [4, 4] `behind` metres behind a robot at (x, z, yaw) and `up` metres above the floor that looks at its middle."""
+    """A camera [4, 4] behind a robot at (x, z, yaw) that looks at its middle; behind, up: metres from base and floor."""
     x, z, yaw = (float(value) for value in pose)
     ahead = np.array([np.cos(yaw), 0.0, -np.sin(yaw)])
     eye = np.array([x, up, z]) - behind * ahead

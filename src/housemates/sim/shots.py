@@ -32,14 +32,14 @@ Colour = tuple[int, int, int]
 class Shot:
     """Cameras in the first home of a batch."""
 
-    def __init__(self, batch: Batch, above: tuple[int, int], eye: int) -> None:
-        """above: width and height of the picture from above; eye: side of the head pictures; pixels."""
+    def __init__(self, batch: Batch, above: tuple[int, int], eye: int, real: bool = False) -> None:
+        """above: width and height of the picture from above; eye: side of the head pictures; pixels; real: as `Cameras`."""
         self.batch, self.size = batch, above
         home = batch.homes[int(batch.state.home[0])]
         shared = (batch.world, batch.episodes, batch.homes, batch.size, batch.robots)
         self._side = SHARP * max(above)
-        self._above = Cameras(*shared, self._side, hide=("ceiling",), hfov=FOV)
-        self._heads = Cameras(*shared, eye)
+        self._above = Cameras(*shared, self._side, hide=("ceiling",), hfov=FOV, real=real)
+        self._heads = Cameras(*shared, eye, real=real)
         self.camera = above_home(home, above)
 
     def above(self, paper: Colour, robots: Mapping[int, Colour], things: Mapping[int, Colour]) -> np.ndarray:
