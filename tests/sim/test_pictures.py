@@ -272,3 +272,28 @@ def test_poses_of_the_wrong_type_are_refused(crowd):
         Renderer(templates, 64).depth(
             replace(placed, pose=placed.pose.astype(float)), env, cameras, np.empty((11, 64, 64), np.float32)
         )
+
+
+@pytest.mark.parametrize("draw", [render_depth, render_rgb, render_segmentation])
+def test_a_camera_that_is_no_pose_is_refused_with_the_shape_it_needs(home, draw):
+    with pytest.raises(ValueError, match=r"has shape \(3, 3\) - give a camera-to-world matrix \[4, 4\]"):
+        draw(home, np.eye(3), 64)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_camera_that_is_nowhere_is_refused(home, value):
+    camera = np.eye(4)
+    camera[0, 3] = value
+    with pytest.raises(ValueError, match="camera 0 has a value that is nan or infinite"):
+        render_depth(home, camera, 64)
+
+
+def test_the_last_row_of_a_camera_may_be_left_out(home):
+    assert (render_depth(home, np.eye(4)[:3], 16) == render_depth(home, np.eye(4), 16)).all()
+
+
+@pytest.mark.parametrize("shape", [(11, 3, 3), (11, 2, 4), (11, 4), (11, 1, 3, 4)])
+def test_cameras_of_another_shape_are_refused(crowd, shape):
+    templates, placed, env, _ = crowd
+    with pytest.raises(ValueError, match=r"give camera-to-world matrices \[J, 4, 4\]"):
+        Renderer(templates, 16).depth(placed, env, np.zeros(shape), np.zeros((11, 16, 16), np.float32))

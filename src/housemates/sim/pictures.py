@@ -83,7 +83,7 @@ class Renderer:
 
     def _draw(self, form, scratch, placed, env, camera, out, slot) -> None:
         env = np.ascontiguousarray(env, np.int64)
-        camera = np.ascontiguousarray(np.asarray(camera)[:, :3], np.float64)
+        camera = _poses(camera)
         slot = np.arange(len(env)) if slot is None else np.ascontiguousarray(slot, np.int64)
         pictures = out.size // (self.size**2 * (3 if form == COLOUR else 1))
         self._check(placed, env, camera, out, slot, pictures)
@@ -127,6 +127,25 @@ class Renderer:
             raise ValueError(f"a placed template is out of range - there are templates 0 to {count - 1}")
 
 
+def _poses(camera: np.ndarray) -> np.ndarray:
+    """Cameras [J, 3 or 4, 4] as the kernels read them, [J, 3, 4]."""
+    camera = np.asarray(camera, np.float64)
+    if camera.ndim != 3 or camera.shape[1:] not in ((3, 4), (4, 4)):
+        raise ValueError(f"the cameras have shape {camera.shape} - give camera-to-world matrices [J, 4, 4] or [J, 3, 4]")
+    if not np.isfinite(camera).all():
+        first = int(np.flatnonzero(~np.isfinite(camera).all(axis=(1, 2)))[0])
+        raise ValueError(f"camera {first} has a value that is nan or infinite - give finite camera-to-world matrices")
+    return np.ascontiguousarray(camera[:, :3])
+
+
+def _one_pose(camera_to_world: np.ndarray) -> np.ndarray:
+    """One camera [3 or 4, 4] as an array of one."""
+    camera = np.asarray(camera_to_world)
+    if camera.shape not in ((3, 4), (4, 4)):
+        raise ValueError(f"the camera has shape {camera.shape} - give a camera-to-world matrix [4, 4] or [3, 4]")
+    return camera[None]
+
+
 def _typed(out: np.ndarray, kind: type) -> np.ndarray:
     if out.dtype != kind:
         raise TypeError(f"the output holds {out.dtype} - give a buffer of {np.dtype(kind)}")
@@ -154,14 +173,14 @@ def render_depth(
     extra: Parts | None = None,
     near: float = NEAR,
 ) -> np.ndarray:
-    """Depth [size, size] float32 in metres (0 = nothing hit) seen from a camera [4, 4].
+    """Depth [size, size] float32 in metres (0 = nothing hit) seen from a camera [4, 4] or [3, 4].
 
     joints: the home's joint values (default: all zero); meshes: triangles or convex parts (default: triangles where the home
     has them); hide: labels to leave out, for example ("ceiling",); extra: further solids in world coordinates.
     """
-    out = np.empty((1, size, size), np.float32)
+    camera, out = _one_pose(camera_to_world), np.empty((1, size, size), np.float32)
     renderer, placed = _one_home(home, size, hfov, joints, meshes, tuple(hide), extra, near)
-    renderer.depth(placed, np.zeros(1, np.int64), np.asarray(camera_to_world)[None], out)
+    renderer.depth(placed, np.zeros(1, np.int64), camera, out)
     return out[0]
 
 
@@ -178,9 +197,9 @@ def render_rgb(
     near: float = NEAR,
 ) -> np.ndarray:
     """Colour [size, size, 3] uint8, black where nothing is hit; arguments as `render_depth`."""
-    out = np.empty((1, size, size, 3), np.uint8)
+    camera, out = _one_pose(camera_to_world), np.empty((1, size, size, 3), np.uint8)
     renderer, placed = _one_home(home, size, hfov, joints, meshes, tuple(hide), extra, near)
-    renderer.rgb(placed, np.zeros(1, np.int64), np.asarray(camera_to_world)[None], out)
+    renderer.rgb(placed, np.zeros(1, np.int64), camera, out)
     return out[0]
 
 
@@ -200,9 +219,9 @@ def render_segmentation(
 
     Arguments as `render_depth`.
     """
-    out = np.empty((1, size, size), np.int16)
+    camera, out = _one_pose(camera_to_world), np.empty((1, size, size), np.int16)
     renderer, placed = _one_home(home, size, hfov, joints, meshes, tuple(hide), extra, near)
-    renderer.segmentation(placed, np.zeros(1, np.int64), np.asarray(camera_to_world)[None], out)
+    renderer.segmentation(placed, np.zeros(1, np.int64), camera, out)
     return out[0]
 
 
