@@ -68,6 +68,8 @@ def test_set_table_opens_before_it_picks():
         ({"speed": "warp"}, "unknown speed 'warp'"),
         ({"interruption": "often"}, "unknown interruption 'often'"),
         ({"thresholds": (1.0, 2.0)}, "must fall from far to near"),
+        ({"thresholds": (float("nan"),)}, "distances in metres"),
+        ({"discount": 1.5}, "at most 1"),
         ({"horizon": 0}, "at least one step"),
     ],
 )
