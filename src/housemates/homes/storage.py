@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 import zipfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -13,6 +11,7 @@ import numpy as np
 
 from housemates.homes.floor import Floor
 from housemates.homes.home import Home, Joint, Meshes, Parts, Receptacle, Room
+from housemates.kernels.files import write_whole
 
 
 def save_homes(path: Path, homes: Iterable[Home]) -> None:
@@ -23,15 +22,7 @@ def save_homes(path: Path, homes: Iterable[Home]) -> None:
         arrays |= {f"{index}/{name}": array for name, array in home.arrays().items()}
     text = json.dumps(headers).encode()
     arrays["header"] = np.frombuffer(text, np.uint8)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".tmp")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            np.savez(file, **arrays)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    write_whole(path, lambda file: np.savez(file, **arrays))
 
 
 def load_homes(path: Path) -> list[Home]:

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -20,6 +18,7 @@ import numpy as np
 
 from housemates import __version__
 from housemates.homes.home import Home
+from housemates.kernels.files import write_whole
 from housemates.sim.batch import Batch, Step
 from housemates.sim.events import happened, plan_of
 from housemates.sim.rules import Reward, Rules
@@ -309,16 +308,7 @@ def save_recording(path: Path, recording: Recording) -> None:
         arrays["decisions/probabilities"] = recording.probabilities
     if np.isfinite(recording.value).any():
         arrays["decisions/value"] = recording.value
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".tmp")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            np.savez_compressed(file, **arrays)  # ty: ignore[invalid-argument-type]
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    write_whole(path, lambda file: np.savez_compressed(file, **arrays))  # ty: ignore[invalid-argument-type]
 
 
 def load_recording(path: Path) -> Recording:
