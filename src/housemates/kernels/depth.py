@@ -187,6 +187,7 @@ def _draw_template(shapes, k, label, scratch, width, near, norm, lens, filled, c
             if filled == 8:
                 count = _draw_slots(scratch, filled, width, near, lens, count)
                 filled = ZERO
+    first_surface = count
     for block in range(first_cluster, last_cluster):
         seen = in_view(shapes.cluster_spheres, block, m, norm, width, near)
         while seen:
@@ -194,6 +195,9 @@ def _draw_template(shapes, k, label, scratch, width, near, norm, lens, filled, c
             seen &= seen - 1
             for group in range(shapes.cluster_groups[cluster, 0], shapes.cluster_groups[cluster, 1]):
                 count = _draw_group(shapes, group, scratch, width, near, lens, count)
+    if label >= 0:
+        for surface in range(first_surface, count):
+            scratch.labels[surface] = label
     return filled, count
 
 
