@@ -184,6 +184,14 @@ def test_render_follows_the_robots():
     assert (env.render() != before).any()
 
 
+def test_a_robot_can_be_looked_at_over_its_shoulder():
+    env = make(observations=("state",), render_mode="rgb_array", view="robot_1")
+    env.reset(seed=0)
+    before = env.render()
+    put(env.batch, 1, (3.5, 4.0), 1.0)
+    assert (env.render() != before).any()
+
+
 def test_there_is_no_picture_without_a_render_mode():
     assert started().render() is None
 
@@ -205,6 +213,7 @@ def test_depth_is_in_metres():
         ({"robots": 5}, "1 to 4 robots, got 5"),
         ({"robots": 0}, "1 to 4 robots, got 0"),
         ({"render_mode": "human"}, "no render mode 'human'"),
+        ({"view": "robot_2"}, "no view 'robot_2' - choose one of: top, robot_0, robot_1"),
         ({"speed": "warp"}, "unknown speed 'warp'"),
     ],
 )

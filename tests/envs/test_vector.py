@@ -1,5 +1,6 @@
 """The Gymnasium face: one learner per home, partners of every kind, same-step autoreset."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import gymnasium
@@ -15,6 +16,7 @@ from batches import action, episodes, home
 from housemates.envs.spaces import OBSERVATIONS
 from housemates.policies.config import PolicyConfig
 from housemates.policies.policy import Policy
+from housemates.sim.rules import Rules
 from housemates.sim.scripted import SCRIPTS
 from housemates.sim.state import OUTCOMES
 from housemates.tasks.goals import NO_OP
@@ -326,3 +328,24 @@ def test_a_partner_that_gives_too_few_actions_is_named():
 def test_a_batch_without_homes_is_refused():
     with pytest.raises(ValueError, match="at least one home"):
         make(num_envs=0)
+
+
+@pytest.mark.parametrize("paid", [0.5, 0.0])
+@pytest.mark.parametrize("final", [True, False])
+def test_new_sub_goals_are_counted_whatever_they_are_paid(paid, final):
+    reward = replace(Rules().reward, subgoal=paid)
+    env = make(num_envs=1, partner="solo", horizon=3000, interruption="off", reward=reward, final_observations=final)
+    env.reset(seed=0, options={"episodes": [0]})
+    batches.put(env.batch, 0, (0.9, 5.4))
+    counts, done = [], False
+    while not done:
+        *_, infos = env.step(np.array([NO_OP]))
+        counts.append(int(infos["subgoals"][0]))
+        done = infos["outcome"][0] > 0
+    assert (sum(counts), max(counts)) == (4, 1)
+
+
+def test_a_view_over_a_shoulder_can_be_chosen():
+    env = make(num_envs=2, render_mode="rgb_array", view="robot_1")
+    env.reset(seed=0)
+    assert [picture.shape for picture in env.render()] == [(512, 512, 3)] * 2

@@ -13,9 +13,9 @@ import numpy as np
 from gymnasium.spaces import Space
 from pettingzoo import ParallelEnv
 
-from housemates.envs.setup import RENDER_MODES, change, check_render_mode, load, new_batch, new_buffer, reseed
+from housemates.envs.setup import RENDER_MODES, change, check_render_mode, check_view, load, new_batch, new_buffer, reseed
 from housemates.envs.spaces import action_space, check_control, check_names, check_size, observation_space
-from housemates.envs.watch import from_above
+from housemates.envs.watch import picture
 from housemates.homes.home import Home
 from housemates.sim.batch import Batch
 from housemates.sim.control import NUMBERS
@@ -37,6 +37,7 @@ def make(
     seed: int = 0,
     rules: Rules | None = None,
     render_mode: str | None = None,
+    view: str = "top",
     homes: Sequence[Home] | None = None,
     episodes: Episodes | None = None,
     **changes: Any,
@@ -53,16 +54,17 @@ def make(
         every_tick: return after each simulation step instead of running until somebody must decide.
         seed: of the first episodes; `reset(seed=...)` starts again from another.
         rules: speeds, horizon, interruption, reward; single fields can be changed by name (speed="fast").
-        render_mode: `rgb_array` makes `render` return a picture from above.
+        render_mode: `rgb_array` makes `render` return a picture of the home.
+        view: what `render` shows: `top` (from above), or `robot_0`, `robot_1`, ... (over that robot's shoulder).
         homes: play in these instead of the split's.
         episodes: play these instead of the split's.
         changes: fields of `Rules`.
     """
     names, control, size = check_names(observations), check_control(control), check_size(size)
-    mode, changed = check_render_mode(render_mode), change(rules, changes)
+    mode, view, changed = check_render_mode(render_mode), check_view(view, robots), change(rules, changes)
     homes, episodes = load(task, split, homes, episodes)
     batch = new_batch(homes, episodes, 1, robots, changed, seed, autoreset=False, pixels=size)
-    return HomeEnv(batch, names, control, every_tick, mode)
+    return HomeEnv(batch, names, control, every_tick, mode, view)
 
 
 class HomeEnv(ParallelEnv):
@@ -77,11 +79,13 @@ class HomeEnv(ParallelEnv):
         control: str,
         every_tick: bool = False,
         render_mode: str | None = None,
+        view: str = "top",
     ) -> None:
         """batch: one home without autoreset."""
         self.batch, self.names, self.control, self.every_tick, self.render_mode = (
             batch, observations, control, every_tick, render_mode,
         )  # fmt: skip
+        self.view = view
         self.possible_agents = [f"robot_{r}" for r in range(batch.robots)]
         self.agents: list[str] = []
         self._subgoals = get_task(batch.episodes.task).subgoal_names
@@ -131,8 +135,8 @@ class HomeEnv(ParallelEnv):
         return observations, rewards, terminations, truncations, infos
 
     def render(self) -> np.ndarray | None:
-        """The home from above, [512, 512, 3] uint8; None without a render mode."""
-        return None if self.render_mode is None else from_above(self.batch, 0)
+        """The home in the chosen view, [512, 512, 3] uint8; None without a render mode."""
+        return None if self.render_mode is None else picture(self.batch, 0, self.view)
 
     def _skills(self, actions: Mapping[str, Any]) -> float:
         """One `Batch.step`; returns the reward of this call."""

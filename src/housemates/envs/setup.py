@@ -69,3 +69,11 @@ def check_render_mode(mode: str | None) -> str | None:
     if mode is not None and mode not in RENDER_MODES:
         raise ValueError(f"no render mode '{mode}' - choose {', '.join(RENDER_MODES)} or None")
     return mode
+
+
+def check_view(view: str, robots: int) -> str:
+    """What `render` shows, if there is such a view."""
+    known = ("top", *(f"robot_{robot}" for robot in range(robots)))
+    if view not in known:
+        raise ValueError(f"no view '{view}' - choose one of: {', '.join(known)}")
+    return view

@@ -14,9 +14,9 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from housemates.envs.partners import Partner, as_partners
-from housemates.envs.setup import RENDER_MODES, change, check_render_mode, load, new_batch, new_buffer, reseed
+from housemates.envs.setup import RENDER_MODES, change, check_render_mode, check_view, load, new_batch, new_buffer, reseed
 from housemates.envs.spaces import action_space, check_control, check_names, check_size, observation_space
-from housemates.envs.watch import from_above
+from housemates.envs.watch import picture
 from housemates.homes.home import Home
 from housemates.sim.batch import Batch, Step
 from housemates.sim.control import NUMBERS
@@ -40,6 +40,7 @@ def make_vec(
     final_observations: bool = False,
     threads: int = 1,
     render_mode: str | None = None,
+    view: str = "top",
     homes: Sequence[Home] | None = None,
     episodes: Episodes | None = None,
     **changes: Any,
@@ -61,18 +62,19 @@ def make_vec(
         rules: speeds, horizon, interruption, reward; single fields can be changed by name (speed="fast").
         final_observations: put the last observation of an ended episode into infos["final_obs"].
         threads: threads that step homes and draw pictures.
-        render_mode: `rgb_array` makes `render` return a picture of each home from above.
+        render_mode: `rgb_array` makes `render` return a picture of each home.
+        view: what `render` shows: `top` (from above), or `robot_0`, `robot_1`, ... (over that robot's shoulder).
         homes: play in these instead of the split's.
         episodes: play these instead of the split's.
         changes: fields of `Rules`.
     """
     names, control, size = check_names(observations), check_control(control), check_size(size)
-    mode, changed = check_render_mode(render_mode), change(rules, changes)
+    mode, view, changed = check_render_mode(render_mode), check_view(view, robots), change(rules, changes)
     partners = as_partners(partner, robots)
     homes, episodes = load(task, split, homes, episodes)
     options = {"autoreset": not final_observations, "threads": threads, "pixels": size}
     batch = new_batch(homes, episodes, num_envs, robots, changed, seed, **options)
-    return HomesEnv(batch, partners, names, control, mode)
+    return HomesEnv(batch, partners, names, control, mode, view)
 
 
 class HomesEnv(VectorEnv):
@@ -87,12 +89,13 @@ class HomesEnv(VectorEnv):
         observations: tuple[str, ...],
         control: str = "skills",
         render_mode: str | None = None,
+        view: str = "top",
     ) -> None:
         """batch: with autoreset, or without to get final observations; partners: of robots 1, 2, ..."""
         self.batch, self.partners, self.names, self.control, self.render_mode = (
             batch, list(partners), observations, control, render_mode,
         )  # fmt: skip
-        self.num_envs = batch.size
+        self.num_envs, self.view = batch.size, view
         self.single_observation_space = observation_space(observations, batch.robots, batch.pixels, control)
         self.single_action_space = action_space(control)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
@@ -123,12 +126,15 @@ class HomesEnv(VectorEnv):
         outcome, duration = np.zeros(self.num_envs, np.int8), np.zeros(self.num_envs, np.int32)
         subgoals = np.zeros(self.num_envs, np.int32)
         running = np.ones(self.num_envs, np.bool_)
+        achieved = (self.batch.state.done_by >= 0).sum(axis=1)
         while running.any():
             step = self._advance(chosen, running)
             ready = running & (step.decide[:, 0] | step.done)
             reward[ready], done[ready], outcome[ready] = step.reward[ready, 0], step.done[ready], step.outcome[ready]
             duration[ready] = step.duration[ready, 0]
-            subgoals[ready] = np.rint(step.terms[ready, 0, 1] / (self.batch.rules.reward.subgoal or np.inf))
+            # With autoreset the next episode has begun already; what was done in the one that ended is kept in `ended`.
+            by = np.where(step.done[:, None], self.batch.ended.done_by, self.batch.state.done_by)
+            subgoals[ready] = ((by >= 0).sum(axis=1) - achieved)[ready]
             running &= ~ready
             if self.control == "skills":
                 chosen[:, 0] = -1
@@ -139,8 +145,8 @@ class HomesEnv(VectorEnv):
         return self._observe(), reward, done & ~truncated, truncated, infos
 
     def render(self) -> tuple[np.ndarray, ...] | None:
-        """Every home from above, uint8 [512, 512, 3] each; None without a render mode."""
-        return None if self.render_mode is None else tuple(from_above(self.batch, e) for e in range(self.num_envs))
+        """Every home in the chosen view, uint8 [512, 512, 3] each; None without a render mode."""
+        return None if self.render_mode is None else tuple(picture(self.batch, e, self.view) for e in range(self.num_envs))
 
     def _check(self, actions: np.ndarray) -> np.ndarray:
         """Actions of all robots: the learner's as given, nothing yet for the partners."""
