@@ -13,6 +13,7 @@ from conftest import missing
 from housemates.homes import fetch, meshes
 from housemates.homes.fetch_arm import CAMERA_CLEARANCE, CARRY, POSES, REST, reach_pose, reach_table
 from housemates.homes.fetch_body import fetch_parts
+from housemates.homes.floor import ROBOT_RADIUS
 from housemates.homes.solids import corners
 from housemates.kernels.kinematics import forward_kinematics
 
@@ -258,7 +259,7 @@ def test_the_body_is_twenty_to_thirty_five_solids():
 def test_the_robots_base_fits_its_disc():
     points = body_points(REST)
     low = points[points[:, 2] < 0.37]
-    assert np.hypot(low[:, 0], low[:, 1]).max() < fetch.RADIUS
+    assert np.hypot(low[:, 0], low[:, 1]).max() < ROBOT_RADIUS
 
 
 def test_rotations_of_the_body_are_proper():

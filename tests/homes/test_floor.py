@@ -96,3 +96,10 @@ def test_only_the_largest_region_is_where_robots_live():
     floor = floor_from_footprints(split, np.array([4]), (-2.0, -2.0), (2.0, 2.0))
     assert floor.main[:50].any()
     assert not floor.main[65:].any()
+
+
+@pytest.mark.parametrize("xz", [(np.nan, 0.0), (0.0, np.nan), (np.inf, 0.0), (0.0, -np.inf)])
+def test_a_point_that_is_not_finite_is_nowhere(floor, xz):
+    assert not floor.is_free(xz)
+    assert floor.snap(xz) is None
+    assert floor.geodesic(xz, (1.0, 0.0)) == floor.geodesic((1.0, 0.0), xz) == np.inf

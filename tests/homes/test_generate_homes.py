@@ -6,7 +6,7 @@ import numba
 import numpy as np
 import pytest
 
-from housemates.homes import splits
+from housemates.homes import generate, splits
 from housemates.homes.floor import CELL, ROBOT_RADIUS
 from housemates.homes.generate import SPLITS, faults, generate_home
 from housemates.homes.home import RECEPTACLES
@@ -235,3 +235,10 @@ def test_two_processes_make_the_homes_that_one_makes():
     assert [h.name for h in homes] == [f"dev/{i:02d}" for i in range(12)]
     assert homes[7].content_hash == generate_home("dev", 7).content_hash
     assert told[-1] == (12, 12)
+
+
+def test_a_seed_without_a_layout_is_told_with_a_remedy(monkeypatch):
+    monkeypatch.setattr(generate, "faults", lambda home: ["too small"])
+    monkeypatch.setattr(generate, "ATTEMPTS", 1)
+    with pytest.raises(ValueError, match="choose another seed"):
+        generate_home("dev", 0)

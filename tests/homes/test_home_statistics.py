@@ -12,7 +12,6 @@ from housemates.homes.statistics import (
     REPLICACAD,
     clearance_shares,
     home_statistics,
-    pair_means,
     receptacle_geodesics,
     statistics_table,
 )
@@ -65,12 +64,6 @@ def test_receptacle_paths_are_all_pairs_of_twelve_and_finite():
     paths = receptacle_geodesics(generate_home("dev", 0))
     assert paths.shape == (66,)
     assert np.isfinite(paths).all()
-
-
-def test_pair_means_average_over_the_homes(dev_homes):
-    names = ("chair_1", "chair_2")
-    found = [pair_means([home])[names] for home in dev_homes[:2]]
-    assert pair_means(dev_homes[:2])[names] == pytest.approx(np.mean(found))
 
 
 @pytest.mark.parametrize("name", WINDOWS)

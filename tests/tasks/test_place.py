@@ -88,7 +88,7 @@ def test_the_distance_from_the_floor_is_that_of_the_nearest_cell(x, y, z):
     floor = home.floor
     cells = np.asarray(floor.origin) + floor.cells[:, ::-1] * floor.cell
     flat = np.hypot(*(cells - [x, z]).T).min()
-    expected = np.hypot(flat, y) if flat <= rules.REACHABLE else np.inf
+    expected = np.hypot(flat, y) if flat <= rules.REACH_3D else np.inf
     found = floor_distance(floor.main, *floor.origin, floor.cell, np.array([x, y, z]))
     assert found == pytest.approx(expected, abs=1e-6)
 

@@ -14,8 +14,6 @@ import numpy as np
 
 from housemates.kernels.kinematics import FIXED, PRISMATIC, REVOLUTE
 
-RADIUS = 0.3
-"""The disc a robot is for navigation and for collisions between robots, metres (spec section 2)."""
 TORSO = 0.15
 """Height at which the torso is held, metres (spec section 2)."""
 HEAD_PAN, HEAD_TILT = 0.0, 1.45

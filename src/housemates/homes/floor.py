@@ -17,7 +17,10 @@ from housemates.kernels.distance import distance_at, distance_field, islands, ne
 CELL = 0.05
 """Grid spacing, metres."""
 ROBOT_RADIUS = 0.3
-"""Radius of the disc a robot is for navigation, metres."""
+"""The disc a robot is for navigation and for collisions between robots, metres (spec section 2)."""
+REACH_3D = 1.9
+"""Most metres from a robot's floor point to what it works at, wherever homes and episodes are made: a little less than the
+2 m within which skills may start (spec 4.1)."""
 SNAP = 0.3
 """A point off the navigable floor counts as the nearest navigable point within this distance, metres."""
 FIELDS_KEPT = 64
@@ -66,7 +69,9 @@ class Floor:
         return self.origin[0] + col * self.cell, self.origin[1] + row * self.cell
 
     def is_free(self, xz: tuple[float, float]) -> bool:
-        """Whether a robot's centre may stand at `xz`."""
+        """Whether a robot's centre may stand at `xz`; a point that is not finite is nowhere."""
+        if not np.isfinite(xz).all():
+            return False
         row, col = (round(v) for v in self.grid(xz))
         return bool(0 <= row < self.free.shape[0] and 0 <= col < self.free.shape[1] and self.free[row, col])
 

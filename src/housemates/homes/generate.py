@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from housemates.homes.arrange import arrange
-from housemates.homes.floor import CELL, Floor, floor_from_footprints
+from housemates.homes.floor import CELL, REACH_3D, Floor, floor_from_footprints
 from housemates.homes.home import RECEPTACLES, Home, Room
 from housemates.homes.pieces import Placed, assemble, footprints
 from housemates.homes.places import NoPlaceError
@@ -33,8 +33,8 @@ SPREAD = (3.7, 5.3)
 """Mean path length between a home's receptacles, metres (ReplicaCAD: 4.4 over all homes)."""
 FAR = (6.5, 9.3)
 """The path length that a tenth of a home's receptacle pairs exceed, metres (ReplicaCAD: 7.9 over all homes)."""
-REACH_2D, REACH_3D = 1.1, 1.9
-"""Metres from the floor to a receptacle's centre (on the floor plan) and to the point a robot works at."""
+REACH_2D = 1.1
+"""Most metres from the floor to a receptacle's centre, on the floor plan."""
 ATTEMPTS = 400
 """Layouts tried for one home before giving up."""
 
@@ -54,7 +54,7 @@ def generate_home(split: str, index: int, seed: int = 0) -> Home:
         home = furnish(f"{split}/{index:02d}", plan, placed)
         if not faults(home):
             return home
-    raise RuntimeError(f"No layout for {split}/{index:02d} with seed {seed} in {ATTEMPTS} attempts - choose another seed")
+    raise ValueError(f"No layout for {split}/{index:02d} with seed {seed} in {ATTEMPTS} attempts - choose another seed")
 
 
 def split_size(split: str) -> tuple[int, tuple[int, ...]]:

@@ -6,8 +6,6 @@ Computed once per home, kept in the cache folder and memory-mapped, so that a st
 from __future__ import annotations
 
 import hashlib
-import os
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable
@@ -21,11 +19,12 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numba import njit
 
-from housemates.homes.floor import Floor
+from housemates.homes.floor import REACH_3D, Floor
 from housemates.homes.home import Home, Receptacle
 from housemates.kernels import cache_folder, distance, paths, sight
 from housemates.kernels.compile import announce
 from housemates.kernels.distance import distance_field, nearest_free
+from housemates.kernels.files import write_whole
 from housemates.kernels.paths import corner_path_length, next_corners
 
 SPACING = 0.05
@@ -34,8 +33,6 @@ THIN = 0.08
 """Every cell nearest to some point of a receptacle has an approach cell within this distance, metres."""
 EXTRA_2D = 0.35
 """A second robot at the same point stands at most this much farther away on the floor plan, metres."""
-REACH_3D = 1.9
-"""Metres from its floor point to the thing it works at; below the 2 m within which skills may start (spec 4.1)."""
 APART = 0.7
 """Approach cells offered for one point are this far apart, metres: two robots of radius 0.3 m and some air."""
 MOST = 4
@@ -246,21 +243,9 @@ def _load(home: Home) -> Navigation | None:
 def _save(home: Home, approach: np.ndarray, corner: np.ndarray, start: tuple[np.ndarray, ...]) -> np.ndarray:
     """Write the cache files; returns the corners, memory-mapped."""
     small, large = _files(home)
-    small.parent.mkdir(parents=True, exist_ok=True)
     counts = np.array([len(s) for s in start], np.int64)
     flat = np.concatenate([*start, np.empty(0, np.int32)]).astype(np.int32)
-    _write(large, lambda file: np.save(file, corner))
+    write_whole(large, lambda file: np.save(file, corner))
     check = np.uint32(zlib.crc32(corner.data))
-    _write(small, lambda file: np.savez(file, approach=approach, start=flat, counts=counts, check=check))
+    write_whole(small, lambda file: np.savez(file, approach=approach, start=flat, counts=counts, check=check))
     return np.asarray(np.load(large, mmap_mode="r", allow_pickle=False))
-
-
-def _write(path: Path, fill: Callable) -> None:
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".tmp")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            fill(file)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise

@@ -32,8 +32,6 @@ OFF_MESH_KIND = 1
 
 TOLERANCE = 0.01
 """A lattice point this near a polygon counts as on it: Habitat's own tolerance, metres."""
-FLOOR_BAND = 0.5
-"""How far from the floor's height Habitat's top-down map still looks, metres (replicacad.md 11)."""
 FLOOR_LEVEL = 0.05
 """Cells above this stand on a slope up some furniture (an artefact of the build; rugs are 0.02 m); robots stay off, metres."""
 

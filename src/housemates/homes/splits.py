@@ -82,7 +82,7 @@ def _wait(workers: list[subprocess.Popen], files: list[Path], count: int, progre
         failed = next((worker for worker in workers if worker.poll()), None)
         if failed is not None:
             reason = failed.communicate()[1].strip().splitlines() or [f"exit code {failed.returncode}"]
-            raise RuntimeError(f"Making homes failed: {reason[-1]}")
+            raise ValueError(f"Making homes failed: {reason[-1]}")
         done = sum(_ticks(file).stat().st_size for file in files if _ticks(file).exists())
         if progress is not None and done > told:
             progress(done, count)

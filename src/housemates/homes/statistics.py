@@ -6,7 +6,6 @@ Everything is measured as it was there: on the main island of the 5 cm floor gri
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations
 
 import numpy as np
 
@@ -98,16 +97,6 @@ def receptacle_geodesics(home: Home) -> np.ndarray:
         field = _field(home, goal)
         found += [field[tuple(cell)] for cell in approach[index + 1 :]]
     return np.array(found, float)
-
-
-def pair_means(homes: Sequence[Home]) -> dict[tuple[str, str], float]:
-    """Mean path length in metres between the receptacles of two names, over the homes that have both."""
-    lengths: dict[tuple[str, str], list[float]] = {}
-    for home in homes:
-        names = [r.name for r in home.receptacles if r.kind in RECEPTACLES]
-        for pair, length in zip(combinations(names, 2), receptacle_geodesics(home), strict=True):
-            lengths.setdefault(pair, []).append(float(length))
-    return {pair: float(np.mean(values)) for pair, values in lengths.items()}
 
 
 def _approach_cells(home: Home) -> list[np.ndarray]:

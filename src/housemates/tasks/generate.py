@@ -14,6 +14,7 @@ import numpy as np
 from housemates.homes.floor import Floor
 from housemates.homes.home import OPEN_RECEPTACLES, Home
 from housemates.homes.objects import HAB_OBJECTS, half_extents, object_type
+from housemates.tasks.goals import SPAWN_APART, START_GOAL
 from housemates.tasks.place import Places, find_place, fits, places, within_reach
 from housemates.tasks.storage import APPROACHES, CLUTTER, SPAWNS, Episodes, empty_arrays
 from housemates.tasks.task import Target, Task, initial_doors, initial_joints
@@ -23,10 +24,6 @@ TRIES = 50
 """Points tried for one object in one receptacle before the whole episode is drawn again (as HAB does, spec 1.2)."""
 REDRAWS = 200
 """Times an episode is drawn again before the home is said to have no room."""
-START_GOAL = 0.5
-"""Least distance of an object's start and goal, metres, 2D (spec 1.2)."""
-SPAWN_APART = 2.0
-"""Least distance between robots at the start, metres (paper, appendix A)."""
 SPAWN_TRIES = 200
 """Cells tried for one robot, and whole teams tried, before a robot is left without a start."""
 HALVES = half_extents().astype(np.float64)

@@ -41,6 +41,10 @@ REACH = 2.0
 """A robot is at a thing, and its skills can work on it, within this 3D distance of base to thing, metres (spec 4.1)."""
 SUCCESS_RADIUS = 0.15
 """An object is at its goal within this 3D distance, metres (paper, appendix A)."""
+START_GOAL = 0.5
+"""Least distance of an object's start and goal, metres, 2D (spec 1.2)."""
+SPAWN_APART = 2.0
+"""Least distance between robots at the start, metres (paper, appendix A)."""
 OPENED_VALUE = {"prismatic": 0.45, "revolute": 1.22}
 """Where the open skill leaves a joint, metres or radians (spec 4.1)."""
 OPEN_ABOVE = {"prismatic": 0.35, "revolute": 1.07}

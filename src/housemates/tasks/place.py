@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
+from housemates.homes.floor import REACH_3D
 from housemates.homes.home import Home, Receptacle, body_poses
 from housemates.homes.solids import corners
 from housemates.kernels.distance import nearest_free
@@ -23,8 +24,6 @@ SETTLED = 0.005
 """Furniture that rises less than this above the supporting surface is the surface, metres."""
 MESH_SETTLED = 0.03
 """The same for scanned furniture, whose cushions and table tops are not flat."""
-REACHABLE = 1.9
-"""Metres, 3D, from the nearest floor cell's base point: a little less than the skills' reach of 2.0 m (spec 4.1)."""
 TALLEST = 0.25
 """No object is taller than this, metres; furniture further above a surface is not in the way."""
 
@@ -115,7 +114,7 @@ def find_place(
 def within_reach(place: Places, point: np.ndarray) -> bool:
     """Whether a robot on the main island can work at a point (x, y, z)."""
     floor = place.home.floor
-    return bool(floor_distance(floor.main, floor.origin[0], floor.origin[1], floor.cell, point) <= REACHABLE)
+    return bool(floor_distance(floor.main, floor.origin[0], floor.origin[1], floor.cell, point) <= REACH_3D)
 
 
 @njit(cache=True, nogil=True)
@@ -151,7 +150,7 @@ def first_room(
             if level and polygon_touches(outline[p], corner_count[p], out, GAP):
                 clear = False
                 break
-        if clear and floor_distance(main, origin_x, origin_z, cell, out) <= REACHABLE:
+        if clear and floor_distance(main, origin_x, origin_z, cell, out) <= REACH_3D:
             return t
     return -1
 
@@ -160,7 +159,7 @@ def first_room(
 def floor_distance(main, origin_x, origin_z, cell, point):
     """3D distance in metres of a point (x, y, z) from the nearest cell of main [H, W] at floor level, inf beyond reach."""
     row, col = (point[2] - origin_z) / cell, (point[0] - origin_x) / cell
-    found = nearest_free(main, row, col, REACHABLE / cell)
+    found = nearest_free(main, row, col, REACH_3D / cell)
     if found[0] < 0:
         return np.inf
     flat = np.hypot(row - found[0], col - found[1]) * cell

@@ -10,20 +10,18 @@ from itertools import combinations, product
 
 import numpy as np
 
+from housemates.homes.floor import REACH_3D
 from housemates.homes.home import OPEN_RECEPTACLES, OPENABLE, Home, Receptacle, body_poses
 from housemates.homes.navigation import navigation
 from housemates.homes.objects import HAB_OBJECTS, NAMES, OBJECTS
 from housemates.homes.solids import corners
-from housemates.tasks.goals import REACH
+from housemates.tasks.goals import REACH, SPAWN_APART, START_GOAL
 from housemates.tasks.storage import CLUTTER, Episodes
 from housemates.tasks.task import Task, initial_joints
 from housemates.tasks.tasks import get_task
 
 TOLERANCE = 0.001
 """Metres by which stored float32 positions may be off."""
-REACHABLE = 1.9
-START_GOAL = 0.5
-SPAWN_APART = 2.0
 SUPPORT = 0.02
 """Metres between a receptacle's surface and the part that carries it."""
 SETTLED = 0.005
@@ -93,8 +91,8 @@ def _problems(task: Task, episodes: Episodes, row: int, home: Home, around: Surr
         yield from around.problems(box, receptacle, int(place))
     for box in starts + goals + clutter:
         distance = around.reach(box.position)
-        if distance > REACHABLE + TOLERANCE:
-            yield f"{box.name} is out of reach ({distance:.2f} m from the nearest floor cell, at most {REACHABLE})"
+        if distance > REACH_3D + TOLERANCE:
+            yield f"{box.name} is out of reach ({distance:.2f} m from the nearest floor cell, at most {REACH_3D})"
     for start, goal in zip(starts, goals, strict=True):
         distance = np.hypot(*(start.position - goal.position)[[0, 2]])
         if distance < START_GOAL - TOLERANCE:
