@@ -1,5 +1,6 @@
 """Episodes as files: whole or absent, memory-mapped, refused for other homes."""
 
+import ast
 import json
 import shutil
 from pathlib import Path
@@ -151,3 +152,14 @@ def test_a_removed_array_is_refused(folder: Path, hall: Home):
     (folder / "id.npy").unlink()
     with pytest.raises(ValueError, match=r"damaged .*id\.npy"):
         read_episodes(folder, [hall])
+
+
+@pytest.mark.parametrize("source", ["tasks/place.py", "tasks/generate.py", "homes/navigation.py"])
+def test_a_cached_set_depends_on_all_that_the_code_which_draws_it_imports(source: str):
+    package = Path(sets.__file__).parents[1]
+    known = {path for pattern in sets.SOURCES for path in package.glob(pattern)}
+    tree = ast.parse((package / source).read_text())
+    names = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    used = {package.parent / (name.replace(".", "/") + ".py") for name in names if name.startswith("housemates.")}
+    harmless = {package / "kernels" / name for name in ("compile.py", "files.py")}
+    assert {path for path in used if path.is_file()} - harmless <= known

@@ -35,11 +35,8 @@ SIZES = {"train": 10_000, "dev": 100, "eval": 100, "test": 100}
 SEEDS = {"train": 0, "dev": 1, "eval": 2, "test": 3}
 SOURCES = (
     "tasks/*.py",
-    "homes/objects.py",
-    "homes/navigation.py",
-    "kernels/distance.py",
-    "kernels/paths.py",
-    "kernels/sight.py",
+    *(f"homes/{name}.py" for name in ("floor", "home", "navigation", "objects", "solids")),
+    *(f"kernels/{name}.py" for name in ("distance", "paths", "sight")),
 )
 """Code that decides what is in an episode; when it changes, cached sets are made again."""
 
