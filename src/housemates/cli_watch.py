@@ -34,6 +34,7 @@ def watch(
     fps: float = 15.0,
     every: int = 1,
     width: int = 960,
+    real: bool = False,
 ) -> None:
     """Watch an episode: a recorded one, or one that scripted robots play now. Writes a film and tells what happens.
 
@@ -51,23 +52,29 @@ def watch(
         fps: Pictures a second.
         every: Simulation steps from one picture to the next.
         width: Width of the film, pixels.
+        real: Show the real meshes of the robot and the objects (pip install 'housemates[meshes]') instead of solids.
     """
+    from housemates.kernels.files import check_place
+    from housemates.sim.film import Style, check_film, film
     from housemates.sim.recording import load_recording, save_recording
 
     if (recording is None) != scripted:
         raise ValueError(
             "give either a recording to watch or --scripted, for example: housemates watch --scripted --video out.mp4"
         )
+    style = Style(fps, every, width, real)
+    if video is not None:
+        check_film(video, style)
+    if record is not None:
+        check_place(record)
     shown = load_recording(recording) if recording else play_scripted(task, split, episode, (robot, partner), speed)
     tell(shown)
     if record is not None:
         save_recording(record, shown)
         print(f"{record} ({record.stat().st_size / 1000:.0f} kB)")
     if video is not None:
-        from housemates.sim.film import Style, film
-
         with progress("film") as report:
-            film(shown, video, Style(fps, every, width), progress=report)
+            film(shown, video, style, progress=report)
         print(f"{video} ({video.stat().st_size / 1000:.0f} kB)")
 
 

@@ -5,17 +5,18 @@ A film shows a recording and plays nothing. It needs Pillow, and imageio-ffmpeg 
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from housemates.homes.home import Home
+from housemates.kernels.files import check_place, write_whole
+from housemates.sim.cameras import real_bodies
 from housemates.sim.captions import bands, doing, holding, short, thing_names, title, told
 from housemates.sim.recording import Recording, batch_of
 from housemates.sim.shots import SHARP, Colour, Shot
@@ -63,6 +64,8 @@ class Style:
     """Simulation steps from one picture to the next."""
     width: int = WIDTH
     """Pixels; the height follows."""
+    real: bool = False
+    """Robots and objects as real meshes (the `meshes` extra) instead of solids."""
 
 
 def film(
@@ -74,21 +77,24 @@ def film(
 ) -> None:
     """Write a recording as a film, `.mp4` or `.gif` by the name of `path`; home: where it plays, if it is loaded already."""
     path, style = Path(path), style or Style()
+    check_film(path, style)
+    write = _write_gif if path.suffix == ".gif" else _write_mp4
+    write_whole(path, lambda file: write(Path(file.name), frames(recording, style, home, progress), style))
+
+
+def check_film(path: Path, style: Style) -> None:
+    """Refuse what cannot be made here: another kind of file, a wrong style, or an extra that is not installed."""
     if path.suffix not in KINDS:
         raise ValueError(f"{path} is neither an mp4 nor a gif - name it {path.stem}.mp4 or {path.stem}.gif")
     if style.fps <= 0 or style.every < 1 or style.width < 320:
         raise ValueError(f"a film of {style} cannot be made - fps must be over 0, every at least 1, width at least 320")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.stem, suffix=f".tmp{path.suffix}")
-    os.close(handle)
-    try:
-        write = _write_gif if path.suffix == ".gif" else _write_mp4
-        write(Path(temporary), frames(recording, style, home, progress), style)
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    if find_spec("PIL") is None:
+        raise ValueError("films need Pillow, which is not installed - run: pip install 'housemates[video]'")
+    if path.suffix == ".mp4" and find_spec("imageio_ffmpeg") is None:
+        raise ValueError("mp4 films need imageio-ffmpeg - run: pip install 'housemates[video]', or make a .gif")
+    if style.real:
+        real_bodies()
+    check_place(path)
 
 
 def frames(
@@ -102,7 +108,7 @@ def frames(
 
     style = style or Style()
     shown = sorted({*range(0, recording.steps + 1, style.every), recording.steps})
-    studio = Studio(recording, home)
+    studio = Studio(recording, home, style.real)
     for number, frame in enumerate(shown, start=1):
         picture = studio.picture(frame)
         if style.width != WIDTH:
@@ -115,9 +121,9 @@ def frames(
 class Studio:
     """Everything needed to draw any frame of one recording."""
 
-    def __init__(self, recording: Recording, home: Home | None = None) -> None:
+    def __init__(self, recording: Recording, home: Home | None = None, real: bool = False) -> None:
         self.recording, self.batch = recording, batch_of(recording, home)
-        self.shot = Shot(self.batch, ABOVE, EYE)
+        self.shot = Shot(self.batch, ABOVE, EYE, real)
         self.things, self.bands = thing_names(recording), bands(recording)
         self.goals = recording.episode["goal"][0]
         # Two robots fill the height of the view from above; more get a row each below them.
@@ -292,10 +298,8 @@ def _faded(colour: Colour, share: float) -> Colour:
 
 
 def _write_mp4(path: Path, pictures: Iterator[Image.Image], style: Style) -> None:
-    try:
-        import imageio_ffmpeg
-    except ImportError as error:
-        raise ValueError("mp4 films need imageio-ffmpeg - run: pip install 'housemates[video]', or make a .gif") from error
+    import imageio_ffmpeg
+
     first = next(pictures)
     writer = imageio_ffmpeg.write_frames(
         str(path), first.size, fps=style.fps, codec="libx264", quality=8, macro_block_size=2, ffmpeg_log_level="error"
