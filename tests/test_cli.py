@@ -8,7 +8,8 @@ from typing import get_args
 
 import pytest
 
-from housemates.cli import EXTRAS, main, one_line
+from housemates import cli_homes
+from housemates.cli import EXTRAS, main, one_line, remedy
 from housemates.cli_homes import SplitName, TaskName
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -158,3 +159,30 @@ def test_a_broken_episode_is_an_error(capsys, monkeypatch):
 
 def test_speed_of_no_time_is_refused(capsys):
     assert "--seconds must be positive" in told(capsys, "speed", "--seconds", "0")
+
+
+def test_a_floor_plan_without_matplotlib_names_the_extra(tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    said = told(capsys, "homes", "show", "dev/00", "--out", str(tmp_path / "plan.png"))
+    assert "run: pip install 'housemates[report]'" in said
+
+
+def test_a_missing_module_of_an_extra_is_told_with_the_extra():
+    missing = ModuleNotFoundError("No module named 'PIL'", name="PIL.Image")
+    assert remedy(missing) == "this needs pillow, which is not installed - run: pip install 'housemates[video]'"
+
+
+def test_a_missing_module_of_no_extra_is_a_fault_of_the_code():
+    assert remedy(ModuleNotFoundError("No module named 'gone'", name="gone")) is None
+
+
+def test_a_missing_module_of_an_extra_ends_a_command_in_one_line(monkeypatch, capsys):
+    def lacking(split):
+        raise ModuleNotFoundError("No module named 'trimesh'", name="trimesh")
+
+    monkeypatch.setattr(cli_homes, "load_homes", lacking)
+    assert "pip install 'housemates[assets]'" in told(capsys, "homes", "stats")
+
+
+def test_figures_of_speed_need_a_place_before_they_are_measured(tmp_path, capsys):
+    assert "is a folder - name a file in it" in told(capsys, "speed", "--json", str(tmp_path))

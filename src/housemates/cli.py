@@ -27,6 +27,8 @@ EXTRAS = {
     "cluster": ("ray",),
 }
 """The extras of pyproject.toml and the packages each brings."""
+IMPORTED_AS = {"pillow": "PIL"}
+"""Packages whose modules have another name."""
 
 
 def info() -> None:
@@ -90,15 +92,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 args=list(arguments) or ["--help"],
                 config=(OmitArgPrefixes,),
             )
-    except (ValueError, OSError, KeyError) as error:
-        if os.environ.get("HOUSEMATES_DEBUG") == "1":
+    except (ValueError, OSError, KeyError, ModuleNotFoundError) as error:
+        lacking = remedy(error) if isinstance(error, ModuleNotFoundError) else one_line(error)
+        if lacking is None or os.environ.get("HOUSEMATES_DEBUG") == "1":
             raise
-        print(f"housemates: {one_line(error)}", file=sys.stderr)
+        print(f"housemates: {lacking}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("housemates: stopped", file=sys.stderr)
         return 130
     return 0
+
+
+def remedy(error: ModuleNotFoundError) -> str | None:
+    """What to install for a module of an extra that is not there; None if it is no extra's."""
+    module = (error.name or "").partition(".")[0]
+    for extra, packages in EXTRAS.items():
+        for package in packages:
+            if module == IMPORTED_AS.get(package, package.replace("-", "_")):
+                return f"this needs {package}, which is not installed - run: pip install 'housemates[{extra}]'"
+    return None
 
 
 def note(message: Warning | str, *_where: object, **_more: object) -> None:

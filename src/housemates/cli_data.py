@@ -77,8 +77,9 @@ def prepare(out: Path = Path("runs/prepare")) -> None:
         out: Folder for the pictures.
     """
     from housemates.cli_homes import find_scene
-    from housemates.reports.floor_plan import contact_sheet, draw_floor_plan
+    from housemates.reports.floor_plan import check_drawing, contact_sheet, draw_floor_plan
 
+    check_drawing(out / "homes.png")
     print("Preparing homes and episodes.")
     started = time.perf_counter()
     homes = load_homes(None)

@@ -35,8 +35,9 @@ def show(
         out: The picture.
         folder: Where ReplicaCAD is, if not in the usual places (see `housemates data replicacad`).
     """
-    from housemates.reports.floor_plan import draw_floor_plan
+    from housemates.reports.floor_plan import check_drawing, draw_floor_plan
 
+    check_drawing(out)
     found = find_home(home, folder)
     draw_floor_plan(found, out, find_scene(found, task, episode) if task else None)
     for note in found.notes:
@@ -61,8 +62,9 @@ def sheet(out: Path = Path("homes.png"), count: int = 12, split: SplitName | Non
         count: How many homes.
         split: Only homes of one split; taken evenly from all splits if not given.
     """
-    from housemates.reports.floor_plan import contact_sheet
+    from housemates.reports.floor_plan import check_drawing, contact_sheet
 
+    check_drawing(out)
     homes = load_homes(split)
     if not 1 <= count <= len(homes):
         raise ValueError(f"a sheet of {count} homes cannot be drawn: choose --count from 1 to {len(homes)}")

@@ -31,10 +31,13 @@ def speed(
         peers: Also measure MuJoCo and pybullet, where installed, on the same scene.
     """
     from housemates.homes.assets import AssetError, find_replicacad
+    from housemates.kernels.files import check_place
     from housemates.speed.suite import QUICK, Plan, run
 
     if seconds is not None and seconds <= 0:
         raise ValueError(f"--seconds must be positive, not {seconds}")
+    if json_file is not None:
+        check_place(json_file)
     plan = replace(QUICK if quick else Plan(), peers=peers)
     if seconds is not None:
         plan = replace(plan, seconds=seconds)
@@ -75,8 +78,8 @@ def table(result: Result) -> str:
 
 
 def write_json(path: Path, result: Result) -> None:
-    """Write the result beside its place, then rename."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(path.name + ".tmp")
-    temporary.write_text(json.dumps(result.as_dict(), indent=1) + "\n")
-    temporary.replace(path)
+    """Write the result, whole or not at all."""
+    from housemates.kernels.files import write_whole
+
+    text = json.dumps(result.as_dict(), indent=1) + "\n"
+    write_whole(path, lambda file: file.write(text.encode()))

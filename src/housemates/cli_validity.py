@@ -31,11 +31,14 @@ def validity(
     from housemates.evaluation.clairvoyant import Effort
     from housemates.evaluation.validity import Row, save, summary, table, validity
     from housemates.homes.splits import load_split
+    from housemates.kernels.files import check_place
     from housemates.sim.rules import SPEEDS
     from housemates.tasks.tasks import TASKS
 
     if rounds < 0 or branches < 1:
         raise ValueError(f"--rounds must be 0 or more and --branches 1 or more, not {rounds} and {branches}")
+    if json is not None:
+        check_place(json)
     head, _, _ = table([]).partition("\n")
 
     def tell(rows: list[Row]) -> None:

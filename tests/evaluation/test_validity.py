@@ -159,9 +159,17 @@ def test_rows_are_written_whole(tmp_path: Path, seeing: list[Row]):
     assert [f.name for f in tmp_path.iterdir()] == ["rows.json"]
 
 
-def test_a_missing_folder_is_named(tmp_path: Path, seeing: list[Row]):
-    with pytest.raises(ValueError, match="no folder"):
-        gate.save(seeing, tmp_path / "nowhere" / "rows.json")
+def test_a_missing_folder_is_made(tmp_path: Path, seeing: list[Row]):
+    gate.save(seeing, tmp_path / "new" / "rows.json")
+    assert (tmp_path / "new" / "rows.json").is_file()
+
+
+def test_the_command_looks_at_the_place_of_its_file_before_it_plays(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch
+):
+    monkeypatch.setattr(gate, "validity", lambda *_, **__: pytest.fail("it played"))
+    assert main(["validity", "--json", str(tmp_path)]) == 2
+    assert "is a folder - name a file in it" in capsys.readouterr().err
 
 
 def test_the_default_thresholds_are_among_those_compared():

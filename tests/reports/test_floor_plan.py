@@ -116,8 +116,8 @@ def test_the_same_home_gives_the_same_picture(home, tmp_path):
 def test_a_failed_drawing_leaves_nothing_behind(home, tmp_path, monkeypatch):
     from matplotlib.figure import Figure
 
-    def fail(self, path, **_):
-        path.write_bytes(b"half")
+    def fail(self, file, **_):
+        file.write(b"half")
         raise OSError("disk full")
 
     monkeypatch.setattr(Figure, "savefig", fail)

@@ -7,8 +7,6 @@ between the two is wide are the ones worth training and testing at (docs/validit
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -17,6 +15,7 @@ import numpy as np
 
 from housemates.evaluation.clairvoyant import Effort, search
 from housemates.homes.home import Home
+from housemates.kernels.files import write_whole
 from housemates.sim.batch import Batch
 from housemates.sim.rules import SPEEDS, Rules
 from housemates.sim.scripted import script
@@ -184,9 +183,5 @@ def summary(rows: Sequence[Row]) -> str:
 
 def save(rows: Sequence[Row], path: Path) -> None:
     """Write the rows as JSON, whole or not at all."""
-    if not path.parent.is_dir():
-        raise ValueError(f"there is no folder {path.parent} for {path.name} - make it first")
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".tmp")
-    with os.fdopen(handle, "w") as file:
-        json.dump([asdict(row) for row in rows], file, indent=1)
-    Path(temporary).replace(path)
+    text = json.dumps([asdict(row) for row in rows], indent=1) + "\n"
+    write_whole(path, lambda file: file.write(text.encode()))

@@ -6,12 +6,14 @@ The view is from above with x up and z to the right, so that a home lies across 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from housemates.homes.home import RECEPTACLES, Home, Room
+from housemates.kernels.files import check_place, write_whole
 from housemates.reports.footprints import Footprint, footprints, pieces, receptacle_outline
 from housemates.reports.labels import Label, place_labels
 from housemates.reports.scene import Scene
@@ -42,6 +44,13 @@ THINGS = ("#c2185b", "#6a1b9a")
 """Colours of the two objects of an episode."""
 
 
+def check_drawing(path: Path) -> None:
+    """Refuse early what cannot be drawn: without matplotlib, or where no file can be written."""
+    if find_spec("matplotlib") is None:
+        raise ValueError("floor plans need matplotlib, which is not installed - run: pip install 'housemates[report]'")
+    check_place(path)
+
+
 def draw_floor_plan(home: Home, path: Path, scene: Scene | None = None, dpi: int = 110) -> None:
     """Write a labelled floor plan of one home as a PNG, with an episode if one is given."""
     low, high = bounds(home)
@@ -59,7 +68,7 @@ def draw_floor_plan(home: Home, path: Path, scene: Scene | None = None, dpi: int
     # Names are placed last: how much room they take is known only once everything else has its place on the page.
     figure.draw_without_rendering()
     _annotate(axes[0], home, scene)
-    _save(figure, path, dpi)
+    write_whole(path, lambda file: figure.savefig(file, dpi=dpi, format="png", metadata={"Software": None}))
 
 
 def contact_sheet(homes: Sequence[Home], path: Path, columns: int = 3, dpi: int = 100) -> None:
@@ -80,7 +89,7 @@ def contact_sheet(homes: Sequence[Home], path: Path, columns: int = 3, dpi: int 
     figure.draw_without_rendering()
     for axis, home in zip(axes, homes, strict=False):
         place_labels(axis, short_labels(home), size=5.5)
-    _save(figure, path, dpi)
+    write_whole(path, lambda file: figure.savefig(file, dpi=dpi, format="png", metadata={"Software": None}))
 
 
 def bounds(home: Home) -> tuple[np.ndarray, np.ndarray]:
@@ -255,14 +264,3 @@ def _fill(axes: Axes, f: Footprint, face: str | tuple, edge: str, zorder: float,
 
 def _soft(colour: tuple[float, float, float], white: float) -> tuple[float, ...]:
     return tuple(c + (1 - c) * white for c in colour)
-
-
-def _save(figure: Figure, path: Path, dpi: int) -> None:
-    """Write the picture to a temporary file beside `path`, then rename it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.tmp")
-    try:
-        figure.savefig(temporary, dpi=dpi, format="png", metadata={"Software": None})
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
