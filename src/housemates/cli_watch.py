@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -54,6 +55,7 @@ def watch(
         width: Width of the film, pixels.
         real: Show the real meshes of the robot and the objects (pip install 'housemates[meshes]') instead of solids.
     """
+    from housemates.homes.meshes import LICENCES
     from housemates.kernels.files import check_place
     from housemates.sim.film import Style, check_film, film
     from housemates.sim.recording import load_recording, save_recording
@@ -65,6 +67,8 @@ def watch(
     style = Style(fps, every, width, real)
     if video is not None:
         check_film(video, style)
+        if real:
+            print("\n".join(f"note: {licence}" for licence in LICENCES.values()), file=sys.stderr)
     if record is not None:
         check_place(record)
     shown = load_recording(recording) if recording else play_scripted(task, split, episode, (robot, partner), speed)

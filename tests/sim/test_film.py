@@ -8,6 +8,9 @@ import pytest
 from PIL import Image, ImageSequence
 
 import batches
+from conftest import missing
+from housemates.homes.meshes import fetch_meshes, object_mesh
+from housemates.homes.objects import NAMES
 from housemates.sim.captions import bands, doing, holding, short, thing_names, told
 from housemates.sim.film import FARTHEST, HOLD, ROBOTS, Studio, Style, coloured, film, frames
 from housemates.sim.recording import Recording, record
@@ -77,6 +80,12 @@ def test_a_failed_film_leaves_no_file(kept, tmp_path):
     with pytest.raises(ValueError, match="not the home"):
         film(other, tmp_path / "film.gif", home=batches.home())
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_film_of_real_meshes_looks_different(kept, studio):
+    if fetch_meshes() is None or object_mesh(NAMES[0]) is None:
+        missing("the meshes extra is not installed")
+    assert (np.asarray(Studio(kept, batches.home(), real=True).picture(4)) != np.asarray(studio.picture(4))).any()
 
 
 def test_a_robot_is_tinted_where_it_stands(studio):
