@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import housemates
 
 
@@ -16,12 +18,13 @@ def cache_dir(source: Path, cache: Path) -> str:
     return subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True).stdout
 
 
-def test_a_change_in_any_kernel_gives_compiled_kernels_a_new_folder(tmp_path):
+@pytest.mark.parametrize("changed", ["kernels/sight.py", "tasks/goals.py"], ids=["a kernel", "a constant of kernels"])
+def test_a_change_gives_compiled_kernels_a_new_folder(changed, tmp_path):
     source = tmp_path / "source"
     shutil.copytree(Path(housemates.__file__).parent, source / "housemates", ignore=shutil.ignore_patterns("__pycache__"))
     before = cache_dir(source, tmp_path / "cache")
-    sight = source / "housemates" / "kernels" / "sight.py"
-    sight.write_text(sight.read_text() + "\n# another\n")
+    file = source / "housemates" / changed
+    file.write_text(file.read_text() + "\n# another\n")
     after = cache_dir(source, tmp_path / "cache")
     assert before.startswith(str(tmp_path / "cache"))
     assert after != before

@@ -17,15 +17,20 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").expanduser() / "housemates"
 
 
-def kernel_sources() -> str:
-    """A short hash of every file of the package that holds a kernel.
+ROOMS = ("kernels", "homes", "tasks", "sim")
+"""Rooms whose kernels use constants and functions of their neighbours."""
 
-    numba notices a change in a kernel's own file only, not in the kernels it calls; a folder per hash makes up for that.
+
+def kernel_sources() -> str:
+    """A short hash of every file that a compiled kernel may depend on.
+
+    numba notices a change in a kernel's own file only, not in the kernels it calls nor in the constants it takes from other
+    files; a folder per hash makes up for that.
     """
-    digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.parent.rglob("*.py")):
+    digest, package = hashlib.sha256(), Path(__file__).parent.parent
+    for path in sorted(package.rglob("*.py")):
         text = path.read_bytes()
-        if b"@njit" in text or b"@intrinsic" in text:
+        if path.relative_to(package).parts[0] in ROOMS or b"@njit" in text:
             digest.update(path.name.encode() + text)
     return digest.hexdigest()[:12]
 
