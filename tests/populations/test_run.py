@@ -106,6 +106,15 @@ def test_every_method_is_made_from_a_policy_robots_and_a_seed():
         assert len(method(replace(TINY, robots=robots), robots, 0).policies) == robots
 
 
+@pytest.fixture
+def interruptible():
+    """As at a terminal; shells start background jobs with the interrupt ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_the_first_interrupt_lets_the_update_end_and_the_second_does_not_wait(tmp_path):
     training = trainer(tmp_path)
     with stopping(training):
