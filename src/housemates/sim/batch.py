@@ -25,8 +25,8 @@ from housemates.sim.world import World, pack
 from housemates.tasks.episodes import Episodes
 from housemates.tasks.goals import ACTIONS
 
-BLOCKS = 4
-"""Blocks of homes per thread, so that a thread with slow homes does not keep the others waiting."""
+BLOCKS = 6
+"""Blocks of homes per thread; whoever is free takes the next, so that nobody waits long for the slowest homes."""
 
 
 class Step(NamedTuple):
@@ -92,7 +92,7 @@ class Batch:
         self.pixels = pixels
         self._cameras: Cameras | None = None
         self.trace, self.traced = np.zeros((size, trace), TRACE), np.zeros(size, np.int32)
-        self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
+        self._pool = ThreadPoolExecutor(threads - 1) if threads > 1 else None
         self._hands = None
         self._done = np.zeros(size, np.bool_)
         self._reward = np.zeros((size, robots))
@@ -257,12 +257,20 @@ class Batch:
             records[...] = saved[name]
 
     def _in_blocks(self, kernel: Callable[..., None], *shared: object, options: tuple) -> None:
-        """Run kernel(*shared, low, high, *options) over all homes, in blocks on all threads."""
+        """Run kernel(*shared, low, high, *options) over all homes, in blocks, on this thread and the others."""
         if self._pool is None:
             kernel(*shared, 0, self.size, *options)
             return
         edges = np.linspace(0, self.size, min(self.size, BLOCKS * self.threads) + 1).astype(int)
-        for job in [self._pool.submit(kernel, *shared, a, b, *options) for a, b in pairwise(edges)]:
+        blocks = iter(list(pairwise(edges)))
+
+        def work() -> None:
+            for low, high in blocks:
+                kernel(*shared, low, high, *options)
+
+        others = [self._pool.submit(work) for _ in range(self.threads - 1)]
+        work()
+        for job in others:
             job.result()
 
     def _mask(self, which: np.ndarray | None, shape: tuple[int, ...]) -> np.ndarray:
