@@ -1,0 +1,137 @@
+"""What evaluations leave behind: one row per episode, in parquet files that every table, figure and test is made from.
+
+Nothing is averaged here. A file is read only if all its columns are the ones below, so that old files fail loudly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from housemates.kernels.files import write_whole
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+EVALUATIONS = ("train_pop", "zsc", "crossplay", "control", "human")
+"""train_pop: with the partners the agent was trained with; zsc: with holdouts; crossplay: any list with any list; control:
+see CONTROLS; human: a person at the other robot."""
+CONTROLS = ("", "blind", "solo", "random")
+"""What is special about a row of evaluation `control`: `blind`, the agent cannot sense its partner; `solo`, a script that does
+the whole task takes the agent's place; `random`, the partner draws its actions. Empty in all other rows."""
+NOBODY, AGENT, PARTNER = 0, 1, 2
+"""Values in `subgoals`: who achieved it."""
+COLUMNS = {
+    "evaluation": "string",
+    "control": "string",
+    "task": "string",
+    "split": "string",
+    "agent": "string",
+    "method": "string",
+    "agent_seed": "int64",
+    "observations": "string",
+    "decisions": "int64",
+    "partner": "string",
+    "partner_kind": "string",
+    "partner_run": "string",
+    "partner_observations": "string",
+    "zero_shot": "bool",
+    "episode": "int32",
+    "home": "string",
+    "environment": "string",
+    "robot": "int8",
+    "seed": "int64",
+    "greedy": "bool",
+    "success": "bool",
+    "collision": "bool",
+    "timeout": "bool",
+    "steps": "int32",
+    "total": "double",
+    "subgoals": "list<int8>",
+    "idle_agent": "int32",
+    "idle_partner": "int32",
+    "distance_agent": "double",
+    "distance_partner": "double",
+    "solo_steps": "int32",
+}
+"""Name and type of every column, in order.
+
+decisions: of the agent's training, over both stages. partner_run: names whatever trained the partner, so that members of one
+run can be counted as one sample. zero_shot: whether the partner had no part in the agent's training. episode: index into the
+split. robot: which robot the agent moved. total: the paper's literal return. subgoals: one entry per sub-goal of the task.
+idle_*: steps in which nothing was done, distance_*: metres driven; of all partners together. solo_steps: what the scripted
+solo robot needs alone from the same start, -1 where it does not succeed or nobody asked.
+"""
+
+
+def schema() -> pa.Schema:
+    """The columns as a pyarrow schema."""
+    import pyarrow as pa
+
+    kinds = {"string": pa.string(), "bool": pa.bool_(), "double": pa.float64(), "list<int8>": pa.list_(pa.int8())}
+    kinds |= {"int8": pa.int8(), "int32": pa.int32(), "int64": pa.int64()}
+    return pa.schema([pa.field(name, kinds[kind], nullable=False) for name, kind in COLUMNS.items()])
+
+
+def make_rows(columns: Mapping[str, Sequence[Any]]) -> pa.Table:
+    """A table from one sequence per column, all of one length; missing and unknown columns are errors."""
+    import pyarrow as pa
+
+    odd = sorted(columns.keys() ^ COLUMNS.keys())
+    if odd:
+        what = f"lack the column '{odd[0]}'" if odd[0] in COLUMNS else f"have an unknown column '{odd[0]}'"
+        raise ValueError(f"rows {what} - the columns are: {', '.join(COLUMNS)}")
+    return pa.table({name: pa.array(columns[name], schema().field(name).type) for name in COLUMNS}, schema())
+
+
+def no_rows() -> pa.Table:
+    """An empty table."""
+    return schema().empty_table()
+
+
+def join_rows(tables: Iterable[pa.Table]) -> pa.Table:
+    """All rows of several tables in one."""
+    import pyarrow as pa
+
+    return pa.concat_tables([no_rows(), *tables]).combine_chunks()
+
+
+def write_rows(path: Path | str, rows: pa.Table) -> None:
+    """Write a parquet file; it appears whole or not at all, and the same rows give the same bytes."""
+    from pyarrow import parquet
+
+    _check(rows, "the rows to write")
+    write_whole(Path(path), lambda file: parquet.write_table(rows, file, compression="zstd"))
+
+
+def read_rows(paths: Path | str | Iterable[Path | str]) -> pa.Table:
+    """The rows of one or several parquet files, in this order."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    tables = []
+    for path in [Path(paths)] if isinstance(paths, Path | str) else map(Path, paths):
+        if not path.is_file():
+            raise FileNotFoundError(f"no {path} - make it with: housemates evaluate RUN")
+        try:
+            table = parquet.read_table(path)
+        except (pa.ArrowException, OSError) as error:
+            raise ValueError(f"{path} is damaged or no parquet file ({str(error).splitlines()[0]}) - evaluate again") from error
+        _check(table, str(path))
+        tables.append(table.cast(schema()))
+    return join_rows(tables)
+
+
+def _check(table: pa.Table, where: str) -> None:
+    """Refuse a table with other columns."""
+    wanted = schema()
+    for name in sorted(set(wanted.names) ^ set(table.column_names)):
+        what = "lacks the column" if name in COLUMNS else "has an unknown column"
+        raise ValueError(f"{where} {what} '{name}' - evaluate again with this version: housemates evaluate RUN")
+    for field in wanted:
+        found = table.schema.field(field.name).type
+        if found != field.type:
+            raise ValueError(f"{where} has '{field.name}' of type {found} instead of {field.type} - evaluate again")
+        if table.column(field.name).null_count:
+            raise ValueError(f"{where} has an empty '{field.name}' - every row needs every column; evaluate again")
