@@ -1,0 +1,196 @@
+"""Numbers of an evaluation, computed from its rows: success, efficiency, who does what, the worst partners, best responses.
+
+Everything here is a function of `Rows` alone. Shares are fractions from 0 to 1; tables show them in points. Errors and
+intervals are in `stats`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from housemates.evaluation.rows import AGENT
+from housemates.sim.rules import Rules
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MOST_SUBGOALS = 6
+HORIZON = Rules().horizon
+"""What a failed episode counts in one reading of the efficiency gain, steps."""
+WORST = 0.2
+"""The share of the partners that the worst-partner number looks at."""
+GAINS = ("success", "failures", "actual")
+"""How episodes enter the efficiency gain: only successful ones; all, failures as HORIZON steps; all as long as they were."""
+BEST_RESPONSE = "best_response"
+"""Method of agents that were trained for one partner only."""
+SCRIPTED, LEARNED = "script", ("learned", "latent")
+"""Kinds of partners that the paper's table 5 tells apart."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows of an evaluation as one numpy array [N] per column; `subgoals` is int8 [N, 6], -1 beyond the task's own."""
+
+    columns: dict[str, np.ndarray]
+
+    def __len__(self) -> int:
+        return len(self.columns["success"])
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        return self.columns[name]
+
+    def take(self, which: np.ndarray) -> Rows:
+        """The rows of a mask [N] or of indices."""
+        return Rows({name: array[which] for name, array in self.columns.items()})
+
+    def only(self, **wanted: object) -> Rows:
+        """Rows whose columns have these values; a tuple allows any of its members."""
+        mask = np.ones(len(self), bool)
+        for name, value in wanted.items():
+            allowed = value if isinstance(value, tuple) else (value,)
+            mask &= np.isin(self.columns[name], np.array(allowed, self.columns[name].dtype))
+        return self.take(mask)
+
+    def distinct(self, name: str) -> list[Any]:
+        """The values of a column, each once, sorted as people count (member 2 before member 10)."""
+        return sorted(np.unique(self.columns[name]).tolist(), key=natural)
+
+
+def natural(name: object) -> list[tuple[int, int, str]]:
+    """A key for sorting names with numbers in them."""
+    return [(0, int(piece), "") if piece.isdigit() else (1, 0, piece) for piece in re.split(r"(\d+)", str(name)) if piece]
+
+
+def rows_of(table: pa.Table) -> Rows:
+    """The rows of a table in the schema of `evaluation.rows`."""
+    columns = {}
+    for name in table.column_names:
+        column = table.column(name).combine_chunks()
+        if name == "subgoals":
+            columns[name] = np.full((len(table), MOST_SUBGOALS), -1, np.int8)
+            for n, row in enumerate(column.to_pylist()):
+                columns[name][n, : len(row)] = row
+        else:
+            values = column.to_numpy(zero_copy_only=False)
+            columns[name] = values.astype(str) if values.dtype == object else values
+    return Rows(columns)
+
+
+def by_partner(rows: Rows, column: str = "success") -> dict[str, float]:
+    """The mean of a column for every partner."""
+    return {partner: float(rows.only(partner=partner)[column].mean()) for partner in rows.distinct("partner")}
+
+
+def mean_over_partners(rows: Rows, column: str = "success") -> float:
+    """Every partner counts the same, however many episodes it played: the plain mean over holdouts (spec 11.2)."""
+    return float(np.mean(list(by_partner(rows, column).values()))) if len(rows) else np.nan
+
+
+def per_agent(rows: Rows, measure: Callable[[Rows], float]) -> np.ndarray:
+    """A measure of each agent (seed of a method) alone, [agents]; agents for which it is not defined (nan) are left out."""
+    values = np.array([measure(rows.only(agent=agent)) for agent in agents(rows)], float)
+    return values[~np.isnan(values)]
+
+
+def agents(rows: Rows) -> list[str]:
+    """The agents in the order of their seeds."""
+    seeds = dict(zip(rows["agent"].tolist(), rows["agent_seed"].tolist(), strict=True))
+    return sorted(seeds, key=lambda agent: (seeds[agent], natural(agent)))
+
+
+def scripted(rows: Rows) -> Rows:
+    """Rows with scripted partners."""
+    return rows.only(partner_kind=SCRIPTED)
+
+
+def learned(rows: Rows) -> Rows:
+    """Rows with learned partners."""
+    return rows.only(partner_kind=LEARNED)
+
+
+def efficiency_gain(rows: Rows, kind: str = "success", horizon: int = HORIZON) -> float:
+    """L1 / L2 - 1: mean steps of the scripted solo robot over mean steps of the team, on the same episodes (spec 11.3).
+
+    kind, one of GAINS, says which episodes count and how long a failure is. With `success` both must have succeeded.
+    nan where no episode counts, or where nobody asked how long the solo robot takes.
+    """
+    if kind not in GAINS:
+        raise ValueError(f"no efficiency gain '{kind}' - choose one of: {', '.join(GAINS)}")
+    solo, steps, success = (rows[name].astype(float) for name in ("solo_steps", "steps", "success"))
+    known = solo >= 0
+    if not known.any():
+        return np.nan
+    if kind == "success":
+        both = known & (success > 0)
+        return float(solo[both].mean() / steps[both].mean() - 1) if both.any() else np.nan
+    solo = np.where(known, solo, horizon)
+    team = np.where(success > 0, steps, horizon) if kind == "failures" else steps
+    return float(solo.mean() / team.mean() - 1)
+
+
+def subgoal_shares(rows: Rows) -> tuple[list[str], np.ndarray]:
+    """(partners [P], p(E_i | partner) [S, P]): in how many of its episodes the agent itself achieved each sub-goal (spec 11.4)."""
+    count = int((rows["subgoals"] >= 0).any(axis=0).sum())
+    partners = rows.distinct("partner")
+    shares = np.zeros((count, len(partners)))
+    for column, partner in enumerate(partners):
+        shares[:, column] = (rows.only(partner=partner)["subgoals"][:, :count] == AGENT).mean(axis=0)
+    return partners, shares
+
+
+def success_matrix(rows: Rows) -> tuple[list[str], list[str], np.ndarray]:
+    """(agents [A], partners [P], success [A, P]); nan where a pair did not play."""
+    left, right = rows.distinct("agent"), rows.distinct("partner")
+    matrix = np.full((len(left), len(right)), np.nan)
+    for a, agent in enumerate(left):
+        mine = by_partner(rows.only(agent=agent))
+        for p, partner in enumerate(right):
+            matrix[a, p] = mine.get(partner, np.nan)
+    return left, right, matrix
+
+
+def worst_partners(rows: Rows, share: float = WORST) -> float:
+    """Mean success with the worst `share` of the partners (rounded up to whole ones): the tail that an average hides."""
+    values = np.sort(list(by_partner(rows).values()))
+    return float(values[: int(np.ceil(share * len(values) - 1e-9))].mean()) if len(values) else np.nan
+
+
+@dataclass(frozen=True)
+class Proximity:
+    """How near an agent comes to the best responses to its partners."""
+
+    value: float
+    """Mean of min(1, J(agent, p) / J(BR_p, p)) over the partners p with a best response; nan without any."""
+    partners: int
+    """How many that were."""
+    left_out: int
+    """Partners without a best response, or whose best response never succeeds."""
+    exceeded: int
+    """Partners with whom the agent does better than the best response: a bound that is too weak."""
+
+
+def best_responses(rows: Rows) -> dict[str, float]:
+    """Success of the best response to each partner that has one: the best agent that was trained with that very partner.
+
+    Those are agents of method `best_response`, and for members of a team trained together the team mates.
+    """
+    runs = np.array([agent.rpartition("/")[0] for agent in rows["agent"].tolist()])
+    mates = (rows["method"] == "gt_coord") & (runs == rows["partner_run"]) & (runs != "")
+    mates &= rows["agent"] != rows["partner"]
+    found = rows.take((mates | (rows["method"] == BEST_RESPONSE)) & (rows["control"] == ""))
+    _, partners, matrix = success_matrix(found)
+    return {partner: float(np.nanmax(matrix[:, p])) for p, partner in enumerate(partners)}
+
+
+def proximity(rows: Rows, best: dict[str, float]) -> Proximity:
+    """BR-Prox of the rows' agent (success as J), given the success of the best response to each partner."""
+    mine = by_partner(rows)
+    bound = {partner: best[partner] for partner in mine if best.get(partner, 0.0) > 0}
+    ratios = [min(1.0, mine[partner] / bound[partner]) for partner in bound]
+    exceeded = sum(mine[partner] > bound[partner] for partner in bound)
+    return Proximity(float(np.mean(ratios)) if ratios else np.nan, len(bound), len(mine) - len(bound), exceeded)
