@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 from housemates.learning.distributed import Group
+from housemates.policies.branches import BranchedLinear
 
 KEEP = 0.95
 """How much of the old moments an update keeps; the first ones are corrected for it."""
@@ -51,7 +52,7 @@ class Scale:
         self.mean = float(self.first / self.weight)
         self.spread = float(np.sqrt(max(self.second / self.weight - self.mean**2, 1e-4)))
         last = critic[-1] if isinstance(critic, nn.Sequential) else critic
-        if not isinstance(last, nn.Linear):
+        if not isinstance(last, nn.Linear | BranchedLinear):
             raise TypeError(f"the critic ends in {type(last).__name__}, not in a linear layer")
         with torch.no_grad():
             last.weight.mul_(old / self.spread)

@@ -29,6 +29,8 @@ TYPES = {
     "predicates": ("uint8", "bool", "float32"),
 }
 """Number types each observation may have; depth: inverse depth, millimetres or metres (see `pictures`)."""
+LATER = ("branches",)
+"""Fields that the first policies were written without; they have the defaults of these."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,8 @@ class PolicyConfig:
     """Layers of the memory."""
     latent: int = 0
     """Number of behaviours a one-hot input chooses from; 0 for a policy without latent."""
+    branches: bool = False
+    """Whether the latent is no input but chooses one of as many memories, actors and critics behind the shared encoder."""
     privileged: int = 0
     """Numbers that only the critic sees in training, beside the memory; 0 for an ordinary critic."""
     robots: int = 2
@@ -79,6 +83,8 @@ class PolicyConfig:
                 raise ValueError(f"{name} = {getattr(self, name)} - it must be at least 1")
         if self.latent < 0 or self.latent == 1:
             raise ValueError(f"latent = {self.latent} - give 0 for none, or at least 2 behaviours")
+        if self.branches and not self.latent:
+            raise ValueError("branches are chosen by a latent, and there is none - give latent = 8, or no branches")
         if self.actions < 2:
             raise ValueError(f"actions = {self.actions} - a policy chooses among at least 2")
         if self.privileged < 0:
@@ -120,6 +126,7 @@ class PolicyConfig:
     def from_json(cls, values: dict[str, Any]) -> PolicyConfig:
         """The inverse of `to_json`; unknown, missing or ill-typed fields are errors."""
         fields = {field.name: field.default for field in dataclasses.fields(cls)}
+        values = {name: fields[name] for name in LATER} | values
         unknown, absent = sorted(values.keys() - fields), sorted(fields.keys() - values)
         if unknown or absent:
             what = f"unknown field '{unknown[0]}'" if unknown else f"no field '{absent[0]}'"

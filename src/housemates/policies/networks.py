@@ -45,7 +45,7 @@ def state_feature_count(state_size: int) -> int:
 
 
 class Encoder(nn.Module):
-    """Observations [n, ...] and latent [n] to the memory's input [n, width]."""
+    """Observations [n, ...] and latent [n] (without meaning where it chooses a branch) to the memory's input [n, width]."""
 
     def __init__(self, config: PolicyConfig) -> None:
         super().__init__()
@@ -54,7 +54,8 @@ class Encoder(nn.Module):
         sizes = {name: config.shape(name)[0] for name in config.vectors}
         if not self.raw and "state" in sizes:
             sizes["state"] = state_feature_count(sizes["state"])
-        count = sum(sizes.values()) + config.latent
+        self.latent = 0 if config.branches else config.latent
+        count = sum(sizes.values()) + self.latent
         self.width = 0
         self.picture: nn.Module | None = None
         self.embedding: nn.Linear | None = None
@@ -71,7 +72,7 @@ class Encoder(nn.Module):
         parts = []
         if self.picture is not None:
             parts.append(self.pictures(self.picture, {name: obs[name] for name in self.config.pictures}))
-        if self.config.vectors or latent is not None:
+        if self.config.vectors or self.latent:
             vectors = self.vectors(obs, latent)
             parts.append(vectors if self.embedding is None else self.embedding(vectors).relu_())
         return join(parts)
@@ -82,8 +83,8 @@ class Encoder(nn.Module):
         for name in self.config.vectors:
             value = obs[name].to(torch.float32)
             parts.append(state_features(value) if name == "state" and not self.raw else value)
-        if latent is not None:
-            parts.append(nn.functional.one_hot(latent, self.config.latent).to(torch.float32))
+        if latent is not None and self.latent:
+            parts.append(nn.functional.one_hot(latent, self.latent).to(torch.float32))
         return join(parts)
 
     def pictures(self, encoder: nn.Module, obs: dict[str, Tensor]) -> Tensor:

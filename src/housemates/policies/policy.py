@@ -10,6 +10,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from housemates.policies.branches import BranchedLinear, BranchedMemory, Places, branched
 from housemates.policies.config import PolicyConfig
 from housemates.policies.networks import Encoder, Memory
 from housemates.policies.pictures import orthogonal
@@ -54,10 +55,14 @@ class Policy(nn.Module):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             self.encoder = Encoder(config)
-            self.memory = Memory(config, self.encoder.width)
-            self.actor = nn.Linear(config.hidden, config.actions)
-            orthogonal(self.actor, 0.01)
-            self.critic = _critic(config)
+            if config.branches:
+                self.memory = BranchedMemory(config, self.encoder.width)
+                self.actor = BranchedLinear([_actor(config) for _ in range(config.latent)])
+                self.critic = branched([_critic(config) for _ in range(config.latent)])
+            else:
+                self.memory = Memory(config, self.encoder.width)
+                self.actor = _actor(config)
+                self.critic = _critic(config)
         self.to(memory_format=torch.channels_last)  # ty: ignore[no-matching-overload]
 
     def initial_memory(self, n: int) -> Tensor:
@@ -80,10 +85,11 @@ class Policy(nn.Module):
         informed critic. Sampling draws n numbers from `generator` (torch's own without one), greedy draws none.
         """
         self.check(obs, (len(memory),), memory, latent)
-        core, after = self.memory.step(self.encoder(obs, latent), memory)
+        way = self.way(latent)
+        core, after = self.memory.step(self.encoder(obs, latent), memory, *way)
         seen = self.critic_input(core, privileged)
-        value = None if seen is None else self.critic(seen)[:, 0]
-        return finish(self.actor(core), value, after, greedy, generator)
+        value = None if seen is None else self.critic(seen, *way)[:, 0]
+        return finish(self.actor(core, *way), value, after, greedy, generator)
 
     def evaluate(
         self,
@@ -106,15 +112,21 @@ class Policy(nn.Module):
             memory = memory.clone()  # autograd cannot save what `act` returned
         flat = {name: obs[name].flatten(0, 1) for name in self.config.observations}
         x = self.encoder(flat, None if latent is None else latent.flatten())
-        core, _ = self.memory(x.unflatten(0, (length, count)), memory)
+        # A latent is constant within an episode, so the first tells a sequence's branch.
+        core, _ = self.memory(x.unflatten(0, (length, count)), memory, *self.way(None if latent is None else latent[0]))
         seen = self.critic_input(core, privileged)
         if seen is None:
             raise ValueError(f"the critic takes {self.config.privileged} privileged numbers and was given none")
-        logits = self.actor(core)
+        way = self.way(latent)
+        logits = self.actor(core, *way)
         log_probs = logits.log_softmax(-1)
         chosen = log_probs.gather(-1, actions[..., None])[..., 0]
         entropy = -(log_probs.exp() * log_probs).sum(-1)
-        return Evaluation(chosen, entropy, self.critic(seen)[..., 0], core, logits)
+        return Evaluation(chosen, entropy, self.critic(seen, *way)[..., 0], core, logits)
+
+    def way(self, latent: Tensor | None) -> tuple[Places, ...]:
+        """What memory, actor and critic are given beside their inputs: the branches of rows with latents [...], if any."""
+        return (Places(latent.flatten(), self.config.latent),) if self.config.branches and latent is not None else ()
 
     def critic_input(self, core: Tensor, privileged: Tensor | None) -> Tensor | None:
         """What the critic reads: core [..., hidden], joined by privileged [..., P] if it is informed; None if that lacks."""
@@ -140,6 +152,12 @@ class Policy(nn.Module):
             given = "none" if latent is None else f"one of shape {list(latent.shape)}"
             wanted = f"one of {self.config.latent} of shape {list(batch)}" if self.config.latent else "none"
             raise ValueError(f"the policy takes as latent {wanted} and was given {given}")
+
+
+def _actor(config: PolicyConfig) -> nn.Linear:
+    actor = nn.Linear(config.hidden, config.actions)
+    orthogonal(actor, 0.01)
+    return actor
 
 
 def _critic(config: PolicyConfig) -> nn.Module:

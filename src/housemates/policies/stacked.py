@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
+from housemates.policies.branches import Places, recur
 from housemates.policies.policy import Action, Policy, finish
 
 
@@ -23,6 +24,8 @@ class StackedPolicies:
             raise ValueError("policies of different configs cannot be stacked - let each act by itself")
         if config.pictures:
             raise ValueError(f"policies that see {config.pictures[0]} cannot be stacked - let each act by itself")
+        if config.branches:
+            raise ValueError("policies with branches cannot be stacked - let each act by itself")
         self.policies, self.config = tuple(policies), config
         self.refresh()
 
@@ -54,37 +57,22 @@ class StackedPolicies:
         first = self.policies[0]
         first.check(obs, (len(memory),), memory, latent)
         vectors = first.encoder.vectors(obs, latent)
-        # Each member's robots fill the first places of its row [N, most]; empty places compute what nobody reads.
-        counts = torch.bincount(member, minlength=len(self.policies))
-        if len(counts) > len(self.policies):
-            raise ValueError(f"no member {len(counts) - 1} among {len(self.policies)} stacked policies")
-        most = max(int(counts.max()), 1)
-        order = member.argsort(stable=True)
-        sorted_members = member[order]
-        rank = torch.arange(len(member), device=member.device) - (counts.cumsum(0) - counts)[sorted_members]
-        place = torch.empty_like(member)
-        place[order] = sorted_members * most + rank
-
-        def spread(x: Tensor) -> Tensor:
-            rows = x.new_zeros(len(self.policies) * most, x.shape[1])
-            rows[place] = x
-            return rows.view(len(self.policies), most, -1)
-
-        def gather(x: Tensor) -> Tensor:
-            return x.flatten(0, 1)[place]
-
-        x = spread(vectors)
+        try:
+            places = Places(member, len(self.policies))
+        except ValueError as error:
+            raise ValueError(f"no member {int(member.max())} among {len(self.policies)} stacked policies") from error
+        x = places.spread(vectors)
         if first.encoder.embedding is not None:
             x = self._linear("encoder.embedding.weight", x).relu_()
-        core, after = self._remember(x, spread(memory))
-        seen = first.critic_input(core, None if privileged is None else spread(privileged.to(core.dtype)))
+        core, after = self._remember(x, places.spread(memory))
+        seen = first.critic_input(core, None if privileged is None else places.spread(privileged.to(core.dtype)))
         value = None
         if seen is not None:
             if isinstance(first.critic, nn.Sequential):
                 seen = self._linear("critic.0.weight", seen).relu_()
             last = "critic.2.weight" if isinstance(first.critic, nn.Sequential) else "critic.weight"
-            value = gather(self._linear(last, seen))[:, 0]
-        return finish(gather(self._linear("actor.weight", core)), value, gather(after), greedy, generator)
+            value = places.gather(self._linear(last, seen))[:, 0]
+        return finish(places.gather(self._linear("actor.weight", core)), value, places.gather(after), greedy, generator)
 
     def _linear(self, name: str, x: Tensor) -> Tensor:
         weight, bias = self.layers[name]
@@ -99,14 +87,8 @@ class StackedPolicies:
             h = states[:, :, 0, layer]
             fresh = self._linear(f"memory.cells.weight_ih_l{layer}", x)
             past = self._linear(f"memory.cells.weight_hh_l{layer}", h)
-            if parts == 2:
-                enter, keep, content, show = fresh.add_(past).chunk(4, -1)
-                cell = keep.sigmoid() * states[:, :, 1, layer] + enter.sigmoid() * content.tanh()
-                x = show.sigmoid() * cell.tanh()
-                after[:, :, 1, layer] = cell
-            else:
-                (reset, keep, content), (old_reset, old_keep, old) = fresh.chunk(3, -1), past.chunk(3, -1)
-                proposal = (content + (reset + old_reset).sigmoid() * old).tanh()
-                x = proposal + (keep + old_keep).sigmoid() * (h - proposal)
+            x, cell = recur(fresh, past, h, states[:, :, 1, layer] if parts == 2 else None)
             after[:, :, 0, layer] = x
+            if cell is not None:
+                after[:, :, 1, layer] = cell
         return x, after.flatten(2)

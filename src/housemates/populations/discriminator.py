@@ -172,7 +172,7 @@ class DiversityReward:
         bonus = np.zeros(store.size, np.float32)
         bonus[paid] = self.settings.weight * right
         hits = np.count_nonzero(told.argmax(1) == samples.label)
-        self.tally += (len(samples), hits, bonus.sum(dtype=np.float64), np.count_nonzero(store.closed))
+        self.tally += np.array([len(samples), hits, bonus.sum(dtype=np.float64), np.count_nonzero(store.closed)])
         self.fresh.append(samples)
         return bonus
 
