@@ -7,7 +7,7 @@ import torch
 from batches import make
 from housemates.learning.rollout import SCRIPTED, Collector, Store
 from housemates.policies.config import PolicyConfig
-from housemates.sim.observe import privileged_size
+from housemates.sim.observe import privileged_size, write_window
 from housemates.sim.rules import Rules
 from housemates.sim.scripted import SCRIPTS
 from learners import player, slots, together
@@ -267,3 +267,47 @@ def test_a_collector_continues_exactly_from_its_state():
     two.collect(120)
     for a, b in zip(one.players, two.players, strict=True):
         assert all((a.store.numbers[k][: a.store.size] == b.store.numbers[k][: b.store.size]).all() for k in a.store.numbers)
+
+
+def windows_by_hand(homes: int, decisions: int) -> tuple[Store, dict[int, list[np.ndarray]]]:
+    """A learner with windows, and what a slow reader of the simulator saw at the end of each decision of each stream."""
+    batch = make(size=homes, rules=SOON)
+    learner = player(batch)
+    learner.store = Store(
+        {name: batch.observation(name) for name in learner.policy.config.observations},
+        learner.policy.config.memory_size,
+        4,
+        {"window": batch.observation("window")},
+    )
+    collector = Collector(batch, [learner], slots([[0, 0]] * homes))
+    seen: dict[int, list[np.ndarray]] = {}
+    close = collector._close
+
+    def watched(step):
+        now = batch.observe("window")
+        last = np.zeros_like(now)
+        write_window(batch.ended.window, batch.ended.steps, np.ones((homes, 2), np.bool_), last)
+        for e, r in zip(*np.nonzero((step.decide | step.done[:, None]) & (collector.open_at >= 0)), strict=True):
+            seen.setdefault(e * 2 + r, []).append((last if step.done[e] else now)[e, r].copy())
+        close(step)
+
+    collector._close = watched
+    collector.collect(decisions)
+    return learner.store, seen
+
+
+def test_a_window_is_that_at_the_end_of_the_decision_also_when_the_episode_ends_with_it():
+    store, seen = windows_by_hand(4, 300)
+    assert store.done[store.closed].sum() > 4
+    for stream, expected in seen.items():
+        stored = store.window[(store.stream == stream) & store.closed]
+        assert (stored == np.array(expected)).all()
+
+
+def test_a_window_never_reaches_back_beyond_the_start_of_its_episode():
+    store, _ = windows_by_hand(4, 300)
+    for i in np.flatnonzero(store.closed):
+        steps = int(store.clock[i] + store.duration[i])
+        happened = np.any(store.window[i] != 0, axis=1)
+        assert not happened[: max(0, 40 - steps)].any()
+        assert happened[max(0, 40 - steps) :].all()

@@ -17,6 +17,7 @@ import torch
 from housemates.learning.scale import Scale
 from housemates.policies.policy import Action, Policy
 from housemates.sim.batch import Batch, Step
+from housemates.sim.observe import write_window
 
 SCRIPTED = -1
 """Player number of a robot that the simulator itself moves."""
@@ -74,8 +75,15 @@ class Slots:
 class Store:
     """The decisions of one learner in one rollout, in the order they were made. Grows as needed, never shrinks."""
 
-    def __init__(self, shapes: dict[str, tuple[tuple[int, ...], type]], memory: int, capacity: int) -> None:
-        """shapes: shape and type of each observation, also those that only training reads; memory: length of a memory."""
+    def __init__(
+        self,
+        shapes: dict[str, tuple[tuple[int, ...], type]],
+        memory: int,
+        capacity: int,
+        ends: dict[str, tuple[tuple[int, ...], type]] | None = None,
+    ) -> None:
+        """shapes: shape and type of each observation, also those that only training reads; memory: length of a memory;
+        ends: of those that are stored as they are when a decision ends."""
         self.size = 0
         self.observations = {k: np.zeros((capacity, *shape), dtype) for k, (shape, dtype) in shapes.items()}
         self.numbers: dict[str, np.ndarray] = {
@@ -93,6 +101,8 @@ class Store:
             "done": np.zeros(capacity, np.bool_),
             "closed": np.zeros(capacity, np.bool_),
         }
+        self.ends = tuple(ends or ())
+        self.numbers |= {k: np.zeros((capacity, *shape), dtype) for k, (shape, dtype) in (ends or {}).items()}
 
     def __getattr__(self, name: str) -> np.ndarray:
         if name == "numbers":
@@ -132,6 +142,8 @@ class Finished:
     home: list[np.ndarray] = field(default_factory=list)
     player: list[np.ndarray] = field(default_factory=list)
     """[R] each, who moved the robots."""
+    latent: list[np.ndarray] = field(default_factory=list)
+    """[R] each, with which latents."""
     outcome: list[np.ndarray] = field(default_factory=list)
     steps: list[np.ndarray] = field(default_factory=list)
     total: list[np.ndarray] = field(default_factory=list)
@@ -141,6 +153,7 @@ class Finished:
         if done.any():
             self.home.append(np.flatnonzero(done))
             self.player.append(slots.player[done])
+            self.latent.append(slots.latent[done])
             self.outcome.append(batch.ended.outcome[done])
             self.steps.append(batch.ended.steps[done])
             self.total.append(batch.ended.total[done])
@@ -148,6 +161,10 @@ class Finished:
     def arrays(self) -> dict[str, np.ndarray]:
         """All rows as arrays by name."""
         return {name: np.concatenate(rows) if rows else np.zeros(0) for name, rows in vars(self).items()}
+
+
+ENDS = ("window",)
+"""What can be stored as it is at the end of a decision."""
 
 
 class Collector:
@@ -239,6 +256,8 @@ class Collector:
     def _close(self, step: Step) -> None:
         """Complete the decisions whose robots must decide again."""
         finished = (step.decide | step.done[:, None]) & (self.open_at >= 0)
+        wanted = any(player.store is not None and "window" in player.store.ends for player in self.players)
+        windows = self._windows(step, finished) if wanted else None
         for index, player in enumerate(self.players):
             if player.store is None:
                 continue
@@ -250,7 +269,18 @@ class Collector:
             store.duration[where] = step.duration[mine]
             store.done[where] = np.broadcast_to(step.done[:, None], mine.shape)[mine]
             store.closed[where] = True
+            if windows is not None:
+                store.window[where] = windows[mine]
         self.open_at[finished] = -1
+
+    def _windows(self, step: Step, which: np.ndarray) -> np.ndarray:
+        """Windows [E, R, 40, 3] of the robots in which [E, R]: now, or at the end of an episode that has just ended."""
+        batch = self.batch
+        ended = which & step.done[:, None]
+        out = self.buffers["window at the end"] = batch.observe("window", self.buffers.get("window at the end"), which & ~ended)
+        if ended.any():
+            write_window(batch.ended.window, batch.ended.steps, ended, out)
+        return out
 
     def _script(self, homes: np.ndarray) -> None:
         """Hand robots over to the simulator's scripts and back, in homes [E] bool whose episode has just begun."""

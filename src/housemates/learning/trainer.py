@@ -19,7 +19,7 @@ from housemates.learning import resume
 from housemates.learning.distributed import Group
 from housemates.learning.method import Method
 from housemates.learning.ppo import PPO, prepare, update
-from housemates.learning.rollout import Collector, Player, Store
+from housemates.learning.rollout import ENDS, Collector, Player, Store
 from housemates.policies.auxiliary import Auxiliary
 from housemates.policies.checkpoint import save_policy
 from housemates.sim.batch import Batch
@@ -93,6 +93,10 @@ class Trainer:
         share, seed = config.homes // self.group.size, config.seed * 1009 + self.group.rank
         self.batch = Batch(episodes, homes, share, robots, config.rules, seed, pixels=pixels)
         self.environment = environment_hash(episodes, config.rules, robots)
+        unknown = [name for name in method.needs if name not in ENDS]
+        if unknown:
+            raise ValueError(f"the method needs '{unknown[0]}' at the end of decisions - choose among: {', '.join(ENDS)}")
+        method.begin(self.group, self.batch)
         self.rng = np.random.default_rng([config.seed, self.group.rank])
         self.players: list[Player] = []
         self.heads: list[Auxiliary | None] = []
@@ -129,7 +133,8 @@ class Trainer:
             self.heads[index] = head
             learnt += head.parameters()
         shapes = {name: self.batch.observation(name) for name in names}
-        player.store = Store(shapes, config.memory_size, capacity)
+        ends = {name: self.batch.observation(name) for name in self.method.needs}
+        player.store = Store(shapes, config.memory_size, capacity, ends)
         self.optimisers[index] = torch.optim.Adam(learnt, lr=ppo.learning_rate, eps=1e-5, fused=True)
 
     @property

@@ -1,8 +1,67 @@
-"""Training methods, one file each: who plays with whom, and what else they are paid for."""
+"""Training methods, one file each: who plays with whom, and what else they are paid for.
+
+METHODS is the one place that lists them; `run` trains any of them into a folder.
+"""
 
 from __future__ import annotations
 
-from housemates.populations.gt_coord import GTCoord, Solo
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
 
-METHODS = {"gt_coord": GTCoord, "solo": Solo}
-"""All methods by name; each is made from (config, robots, seed)."""
+from housemates.learning.method import Method
+from housemates.policies.config import PolicyConfig
+from housemates.populations.fcp import FCP
+from housemates.populations.gt_coord import GTCoord, Solo
+from housemates.populations.pbt import PBT
+from housemates.populations.self_play import PopulationSettings, SelfPlay
+
+
+@dataclass(frozen=True)
+class NoSettings:
+    """A method without settings of its own."""
+
+
+@dataclass(frozen=True)
+class MethodSpec:
+    """A method as the command line, the run folder and the reports know it."""
+
+    label: str
+    """The paper's name."""
+    docs: str
+    """One sentence."""
+    make: Callable[[PolicyConfig, int, int, Any], Method] | None
+    """Stage 1 from (config, robots, seed, settings); none if there is only stage 2."""
+    settings: Any = field(default_factory=NoSettings)
+    """Default settings: a frozen dataclass; --change method.NAME=VALUE changes them."""
+    two_stages: bool = True
+    """Whether a coordination agent is trained with the population."""
+    observations: str = ""
+    """What it sees if the method says so, else empty."""
+    robots: int = 0
+    """The number of robots if the method says so, else 0."""
+
+
+METHODS = {
+    "gt_coord": MethodSpec(
+        "GT Coord",
+        "as many policies as robots, always together: the oracle of partners that know each other",
+        lambda config, robots, seed, settings: GTCoord(config, robots, seed),
+        two_stages=False,
+    ),
+    "solo": MethodSpec(
+        "Solo",
+        "one robot alone",
+        lambda config, robots, seed, settings: Solo(config, robots, seed),
+        two_stages=False,
+        robots=1,
+    ),
+    "sp": MethodSpec("SP", "self-play: each member plays only with itself", SelfPlay, PopulationSettings()),
+    "pbt": MethodSpec("PBT", "members of one population play with random others", PBT, PopulationSettings()),
+    "fcp": MethodSpec("FCP", "the start, middle and end of every self-play member", FCP, PopulationSettings()),
+    "pbt_state": MethodSpec(
+        "PBT-State", "PBT on the ground-truth predicates (oracle)", PBT, PopulationSettings(), observations="predicates"
+    ),
+    "own": MethodSpec("Own", "only stage 2, with the partners that --population names", None),
+}
+"""All methods by name."""

@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from housemates.learning.rollout import Slots, Store
+from housemates.learning.method import Members
+from housemates.learning.rollout import Slots
 from housemates.policies.config import PolicyConfig
 from housemates.policies.policy import Policy
 
 
-class GTCoord:
+class GTCoord(Members):
     """Policy r always moves robot r; every policy learns from its own robot."""
 
     def __init__(self, config: PolicyConfig, robots: int = 2, seed: int = 0) -> None:
-        self.policies = [Policy(config, seed=seed * 1000 + r) for r in range(robots)]
-        self.trains = [True] * robots
+        super().__init__([Policy(config, seed=seed * 1000 + r) for r in range(robots)])
 
     def pairs(self, update: int, rng: np.random.Generator, homes: int, robots: int) -> Slots | None:
         """The same for ever: set once."""
@@ -25,21 +25,6 @@ class GTCoord:
             return None
         player = np.tile(np.arange(robots, dtype=np.int16), (homes, 1))
         return Slots(player, np.zeros((homes, robots), np.int64), np.ones((homes, robots), np.bool_))
-
-    def bonus(self, player: int, store: Store) -> np.ndarray | None:
-        """Nothing but the task's reward."""
-        return None
-
-    def after_update(self, stores: list[Store | None], finished: dict[str, np.ndarray]) -> dict[str, float]:
-        """Nothing."""
-        return {}
-
-    def state(self) -> dict[str, np.ndarray]:
-        """Nothing beside the policies."""
-        return {}
-
-    def load(self, state: dict[str, np.ndarray]) -> None:
-        """Nothing to load."""
 
 
 class Solo(GTCoord):

@@ -141,7 +141,10 @@ def work(
         homes, episodes = load(run)
         if group.rank == 0:
             group.wait()
-        method = METHODS[run.method](run.policy, run.robots, run.training.seed)
+        spec = METHODS[run.method]
+        if spec.make is None:
+            raise ValueError(f"the method '{run.method}' has no first stage")
+        method = spec.make(run.policy, run.robots, run.training.seed, spec.settings)
         trainer = Trainer(
             run.training, method, episodes, homes, folder / STAGE, run.robots, group, run.policy.picture, run.device
         )

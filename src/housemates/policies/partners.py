@@ -1,0 +1,295 @@
+"""Everything that can act, behind one small description: scripts, learned policies, latents, chance, a user's function.
+
+A `Partner` is plain data that fits into JSON; `resolve` turns what people write into partners, `load` turns a partner into
+something with `act` and `initial_memory`. Scripts run inside the simulator and people sit at the page: nothing to load.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from housemates.kernels.files import write_whole
+from housemates.sim.scripted import SCRIPTS, script
+
+if TYPE_CHECKING:
+    from housemates.policies.outsiders import Outsider
+    from housemates.policies.policy import Policy
+
+Kind = Literal["script", "learned", "latent", "random", "function", "person"]
+KINDS: tuple[str, ...] = get_args(Kind)
+HOLDOUT_SCRIPTS = ("noop", "first_half", "second_half")
+"""Scripts of the evaluation (spec 11.1): never partners in training."""
+MARKER = "holdout.json"
+"""A file that makes everything below its folder a holdout."""
+POPULATION = Path("stage1") / "population.json"
+"""Where a run tells who belongs to its population."""
+PARTNERS = Path("stage2") / "partners.json"
+"""Where a run tells whom its coordination agent was trained with."""
+AGENT = Path("stage2") / "agent"
+SHIPPED = Path(__file__).resolve().parents[1] / "agents"
+"""Policies that come with the package."""
+
+
+@dataclass(frozen=True)
+class Partner:
+    """Somebody who can act."""
+
+    name: str
+    """Unique in a list, shown in tables: pbt-tidy_house-state-0/3, bdp-tidy_house-state-0/z5, script/first_half."""
+    kind: str
+    """One of KINDS."""
+    path: str = ""
+    """Folder of the policy, or module:function."""
+    latent: int = -1
+    """Of a latent policy."""
+    script: str = ""
+    """A key of `sim.scripted.SCRIPTS`."""
+    meta: dict[str, Any] = field(default_factory=dict, hash=False)
+    """What is known of it: observations, task, seed, decisions, method, environment, sha256, holdout, success ..."""
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise ValueError(f"the partner '{self.name}' is of kind '{self.kind}' - choose one of: {', '.join(KINDS)}")
+        if self.kind == "script":
+            script(self.script)
+        if self.kind == "latent" and self.latent < 0:
+            raise ValueError(f"the partner '{self.name}' is a latent without number - give latent 0, 1, ...")
+
+
+def to_json(partner: Partner) -> dict[str, Any]:
+    """A partner as JSON values."""
+    return dataclasses.asdict(partner)
+
+
+def from_json(values: Any, where: str = "a partner") -> Partner:
+    """The inverse of `to_json`; `where` names the file in errors."""
+    names = {f.name for f in dataclasses.fields(Partner)}
+    if not isinstance(values, dict) or not {"name", "kind"} <= values.keys() <= names:
+        raise ValueError(f"{where} does not describe a partner - its fields are: {', '.join(sorted(names))}")
+    return Partner(**values)
+
+
+def write_partners(path: Path, partners: Sequence[Partner], run: Path) -> None:
+    """Write a list of partners; folders inside the run's are written relative to it, so that the run can be moved."""
+    rows = []
+    for partner in partners:
+        place = Path(partner.path)
+        if partner.kind in ("learned", "latent") and place.is_absolute() and place.is_relative_to(run.resolve()):
+            partner = dataclasses.replace(partner, path=place.relative_to(run.resolve()).as_posix())
+        rows.append(to_json(partner))
+    text = json.dumps(rows, indent=1) + "\n"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, lambda file: file.write(text.encode()))
+
+
+def read_partners(path: Path, run: Path) -> list[Partner]:
+    """The inverse of `write_partners`; all folders are absolute."""
+    try:
+        rows = json.loads(path.read_text())
+    except FileNotFoundError as error:
+        raise FileNotFoundError(f"no {path.name} in {path.parent} - train that stage to its end first") from error
+    except ValueError as error:
+        raise ValueError(f"{path} is damaged ({error}) - restore it from a copy") from error
+    if not isinstance(rows, list):
+        raise ValueError(f"{path} is no list of partners - restore it from a copy")
+    return [_placed(from_json(row, str(path)), run) for row in rows]
+
+
+def population(run: Path | str) -> list[Partner]:
+    """The population of a run, in order, named RUN/0, RUN/1, ... or RUN/z0, ...
+
+    A run without a list of them (from an earlier version) consists of the members it has written.
+    """
+    run = Path(run).resolve()
+    if (run / POPULATION).is_file():
+        found = read_partners(run / POPULATION, run)
+        return [dataclasses.replace(p, name=f"{run.name}/{p.name}") for p in found]
+    members = sorted((run / "stage1" / "members").glob("[0-9][0-9]*"))
+    if not members:
+        raise FileNotFoundError(f"{run} has no trained members yet - train its first stage: housemates train --resume {run}")
+    return [learned(member, f"{run.name}/{int(member.name)}", _run_meta(run)) for member in members]
+
+
+def agent(run: Path | str) -> Partner:
+    """The coordination agent of a run."""
+    run = Path(run).resolve()
+    if not (run / AGENT / "policy.json").is_file():
+        raise FileNotFoundError(f"{run} has no coordination agent - train its second stage first")
+    return learned(run / AGENT, f"{run.name}/agent", _run_meta(run) | {"stage": 2})
+
+
+def learned(folder: Path | str, name: str, more: dict[str, Any] | None = None) -> Partner:
+    """The policy in a folder; a policy with a latent is told by its first one (see `latents`)."""
+    from housemates.policies.checkpoint import read_description
+
+    folder = Path(folder).resolve()
+    described = read_description(folder)
+    config = described["config"]
+    meta = {"observations": seen_as(config["observations"])} | (more or {}) | described["meta"]
+    meta |= {"sha256": described["weights"].get("sha256", ""), "robots": config["robots"], "holdout": held_out(folder)}
+    latent = config.get("latent", 0)
+    return Partner(name, "latent" if latent else "learned", str(folder), 0 if latent else -1, meta=meta)
+
+
+def latents(folder: Path | str, name: str, more: dict[str, Any] | None = None) -> list[Partner]:
+    """Everybody a policy folder holds: itself, or one partner for each of its latents."""
+    from housemates.policies.checkpoint import read_description
+
+    one = learned(folder, name, more)
+    if one.kind == "learned":
+        return [one]
+    count = read_description(folder)["config"]["latent"]
+    return [dataclasses.replace(one, name=f"{name}/z{k}", latent=k) for k in range(count)]
+
+
+def seen_as(observations: Sequence[str]) -> str:
+    """The word of the command line for what a policy sees."""
+    words = {("depth", "state"): "depth", ("rgb", "state"): "rgb", ("state", "predicates"): "state", ("state",): "blind"}
+    return words.get(tuple(observations), "+".join(observations))
+
+
+def held_out(folder: Path) -> bool:
+    """Whether a folder lies inside one that is marked as holdout."""
+    return any((place / MARKER).is_file() for place in (folder, *folder.parents))
+
+
+def is_holdout(partner: Partner) -> bool:
+    """Whether a partner belongs to the evaluation, so that nobody may train with it."""
+    if partner.kind == "script":
+        return partner.script in HOLDOUT_SCRIPTS
+    return bool(partner.meta.get("holdout")) or (partner.kind in ("learned", "latent") and held_out(Path(partner.path)))
+
+
+def scripted(name: str) -> Partner:
+    """A scripted robot by name."""
+    return Partner(f"script/{name}", "script", script=name, meta={"holdout": name in HOLDOUT_SCRIPTS})
+
+
+def resolve(text: str, task: str | None = None) -> list[Partner]:
+    """Whom a text means: script/NAME, random, a run's folder (its population), RUN/agent, RUN/3, RUN/z5, the folder of a
+    policy, package.module:function, or the name of a policy that comes with the package.
+
+    With a task, policies that were trained for another one are refused.
+    """
+    found = _resolve(text.rstrip("/"))
+    for partner in found:
+        trained = partner.meta.get("task")
+        if task is not None and trained not in (None, "", task):
+            raise ValueError(f"{partner.name} was trained for {trained}, not for {task} - choose another partner or --task")
+    return found
+
+
+def resolve_all(texts: Iterable[str], task: str | None = None) -> list[Partner]:
+    """Everybody several texts mean, each once; equal names of different folders are told apart by their parents."""
+    found: list[Partner] = []
+    for text in texts:
+        found += [p for p in resolve(text, task) if not any(_same(p, other) for other in found)]
+    often = Counter(p.name for p in found)
+    return [dataclasses.replace(p, name=_longer(p)) if often[p.name] > 1 else p for p in found]
+
+
+def load(partner: Partner) -> Policy | Outsider | None:
+    """What acts for a partner; None for scripts (the simulator moves them) and people."""
+    if partner.kind in ("learned", "latent"):
+        from housemates.policies.checkpoint import load_policy, read_description
+
+        wanted, found = partner.meta.get("sha256"), read_description(partner.path)["weights"].get("sha256")
+        if wanted and wanted != found:
+            raise ValueError(f"{partner.path} is not the policy it was when '{partner.name}' was chosen - restore it")
+        return load_policy(partner.path)
+    if partner.kind in ("random", "function"):
+        from housemates.policies.outsiders import Chance, Function
+
+        return Chance() if partner.kind == "random" else Function(partner.path)
+    return None
+
+
+def shipped() -> list[Partner]:
+    """Policies that come with the package, named by their place in it."""
+    found = []
+    for place in sorted(SHIPPED.rglob("policy.json")):
+        found += latents(place.parent, place.parent.relative_to(SHIPPED).as_posix(), _run_meta(place.parent))
+    return found
+
+
+def _resolve(text: str) -> list[Partner]:
+    if text == "random":
+        return [Partner("random", "random")]
+    if text.startswith("script/"):
+        name = text.removeprefix("script/")
+        script(name)
+        return [scripted(name)]
+    place = Path(text)
+    if (place / "config.json").is_file():
+        return population(place)
+    if (place / "policy.json").is_file():
+        run = _run_of(place)
+        return latents(place, f"{run.name}/{place.resolve().name}" if run else place.resolve().name, _run_meta(place))
+    if (place.parent / "config.json").is_file():
+        return [_part(place.parent, place.name)]
+    if ":" in text:
+        from housemates.policies.outsiders import find
+
+        find(text)
+        return [Partner(text, "function", text)]
+    known = [p for p in shipped() if text == p.name or p.name.startswith(f"{text}/") or f"/{text}/" in f"/{p.name}/"]
+    if known:
+        return known
+    raise ValueError(
+        f"no partner '{text}' - give script/NAME ({', '.join(SCRIPTS)}), random, a run's folder, RUN/agent, RUN/3, RUN/z5, "
+        "the folder of a policy, module:function, or a name that `housemates partners` lists"
+    )
+
+
+def _part(run: Path, part: str) -> Partner:
+    """One of a run: agent, 3, z5."""
+    if part == "agent":
+        return agent(run)
+    everybody = {p.name.rpartition("/")[2]: p for p in population(run)}
+    if part not in everybody:
+        raise ValueError(f"{run} has no '{part}' - choose one of: {', '.join(everybody)}, agent")
+    return everybody[part]
+
+
+def _placed(partner: Partner, run: Path) -> Partner:
+    if partner.kind not in ("learned", "latent") or Path(partner.path).is_absolute():
+        return partner
+    return dataclasses.replace(partner, path=str((run / partner.path).resolve()))
+
+
+def _run_of(folder: Path) -> Path | None:
+    """The run that a folder is part of."""
+    return next((place for place in folder.resolve().parents if (place / "config.json").is_file()), None)
+
+
+def _run_meta(folder: Path) -> dict[str, Any]:
+    """What the run around a folder says of everything in it."""
+    run = folder if (folder / "config.json").is_file() else _run_of(folder)
+    if run is None:
+        return {}
+    try:
+        config = json.loads((run / "config.json").read_text())
+        return {
+            **{key: config[key] for key in ("task", "method", "observations")},
+            "seed": config["training"]["seed"],
+            "zero_shot": config.get("zero_shot", True),
+        }
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{run / 'config.json'} is damaged ({error}) - restore it from a copy") from error
+
+
+def _same(one: Partner, other: Partner) -> bool:
+    """Whether two partners are the same whatever they are called."""
+    return (one.kind, one.path, one.latent, one.script) == (other.kind, other.path, other.latent, other.script)
+
+
+def _longer(partner: Partner) -> str:
+    """A name with the folder the run lies in."""
+    run = _run_of(Path(partner.path))
+    return partner.name if run is None else f"{run.parent.name}/{partner.name}"
