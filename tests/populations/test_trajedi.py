@@ -1,18 +1,21 @@
 """TrajeDi: its reward is the members' Jensen-Shannon divergence, whatever the borders of rollouts."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import pytest
 import torch
 
+import batches
 from batches import make
 from housemates.learning.rollout import Collector, Store
+from housemates.learning.trainer import Trainer
 from housemates.policies.config import PolicyConfig
 from housemates.policies.policy import Policy
-from housemates.populations.trajedi import Likelihoods, divergence, episodes
+from housemates.populations.trajedi import Likelihoods, TrajeDi, TrajeDiSettings, divergence, episodes
 from housemates.sim.rules import Rules
-from learners import TINY, player, slots
+from learners import SHORT, TINY, player, slots, weights
 
 FEW = PolicyConfig.blind(hidden=4, features=4, actions=3)
 LENGTH = 4
@@ -172,3 +175,52 @@ def test_members_are_judged_as_they_were_before_the_first_of_them_learnt():
     assert (likelihoods.read(store) == before).all()
     likelihoods.end()
     assert (likelihoods.read(store) != before)[:, 0].any()
+
+
+def trained(folder, **changes) -> Trainer:
+    """A tiny TrajeDi population in the hall whose episodes end soon."""
+    config = replace(SHORT, decisions=600, homes=4, ppo=replace(SHORT.ppo, discount=0.9), rules=replace(SOON, discount=0.9))
+    method = TrajeDi(TINY, 2, 0, TrajeDiSettings(members=3, redraw=2, weight=changes.pop("weight", 1.0)))
+    return Trainer(replace(config, **changes), method, batches.episodes(), [batches.home()], folder)
+
+
+def test_the_bonus_is_paid_where_an_episode_ends_and_only_there(tmp_path):
+    running = trained(tmp_path, weight=4.0)
+    paid, real = [], running.method.bonus
+
+    def spy(player, store):
+        paid.append((real(player, store), store.done.copy()))
+        return paid[-1][0]
+
+    running.method.bonus = spy
+    for _ in range(4):
+        running.step()
+    bonus, done = (np.concatenate(part) for part in zip(*paid, strict=True))
+    assert (bonus[~done] == 0).all()
+    assert (np.abs(bonus[done]) > 1e-6).all()
+    assert bonus.max() <= 4.0 * np.log(3) + 1e-5
+
+
+def test_the_divergence_is_logged(tmp_path):
+    running = trained(tmp_path)
+    rows = [running.step() for _ in range(4)]
+    told = [row for row in rows if "method/jsd" in row]
+    assert told
+    assert all(0 <= row["method/jsd_saturated"] <= 1 for row in told)
+    assert all(abs(row["method/jsd"]) <= np.log(3) for row in told)
+
+
+def test_a_resumed_population_goes_on_exactly(tmp_path):
+    whole, parts = trained(tmp_path / "whole"), trained(tmp_path / "parts")
+    whole.run()
+    parts.run(seconds=0.0)
+    again = trained(tmp_path / "parts")
+    assert again.load()
+    again.run()
+    assert whole.update > parts.update > 0
+    assert all((a == b).all() for a, b in zip(weights(whole), weights(again), strict=True))
+
+
+def test_a_negative_weight_is_refused():
+    with pytest.raises(ValueError, match="weight = -1"):
+        TrajeDiSettings(weight=-1.0)

@@ -15,6 +15,7 @@ from housemates.populations.fcp import FCP
 from housemates.populations.gt_coord import GTCoord, Solo
 from housemates.populations.pbt import PBT
 from housemates.populations.self_play import PopulationSettings, SelfPlay
+from housemates.populations.trajedi import TrajeDi, TrajeDiSettings
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,7 @@ METHODS = {
     "sp": MethodSpec("SP", "self-play: each member plays only with itself", SelfPlay, PopulationSettings()),
     "pbt": MethodSpec("PBT", "members of one population play with random others", PBT, PopulationSettings()),
     "fcp": MethodSpec("FCP", "the start, middle and end of every self-play member", FCP, PopulationSettings()),
+    "trajedi": MethodSpec("TrajeDi", "PBT that pays members for decisions only they would make", TrajeDi, TrajeDiSettings()),
     "pbt_state": MethodSpec(
         "PBT-State", "PBT on the ground-truth predicates (oracle)", PBT, PopulationSettings(), observations="predicates"
     ),

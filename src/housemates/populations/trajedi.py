@@ -9,17 +9,79 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from housemates.learning.advantage import chunks
+from housemates.learning.distributed import Group
 from housemates.learning.rollout import Store
+from housemates.policies.config import PolicyConfig
 from housemates.policies.policy import Policy
+from housemates.populations.pbt import PBT
+from housemates.populations.self_play import PopulationSettings
+from housemates.sim.batch import Batch
 
 SATURATED = 0.99
 """Share of log n above which an episode's divergence counts as saturated: it tells its member apart, more pay is impossible."""
+
+
+@dataclass(frozen=True)
+class TrajeDiSettings(PopulationSettings):
+    """PBT's settings, and what being different is worth."""
+
+    weight: float = 1.0
+    """Reward per nat of divergence at the end of an episode; nobody earns more than weight * log(members)."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.weight >= 0:
+            raise ValueError(f"weight = {self.weight} - it must not be negative")
+
+
+class TrajeDi(PBT):
+    """Teams as in PBT; at the end of an episode a member is paid for having decided as only it would."""
+
+    def __init__(self, config: PolicyConfig, robots: int = 2, seed: int = 0, settings: TrajeDiSettings | None = None) -> None:
+        chosen = settings or TrajeDiSettings()
+        super().__init__(config, robots, seed, chosen)
+        self.weight = chosen.weight
+        self.likelihoods = Likelihoods(self.policies)
+        self.seen: list[np.ndarray] = []
+
+    def begin(self, group: Group, batch: Batch) -> None:
+        """One running episode for each robot of each home."""
+        super().begin(group, batch)
+        self.likelihoods = Likelihoods(self.policies, batch.size * batch.robots)
+
+    def bonus(self, player: int, store: Store) -> np.ndarray | None:
+        """The divergence of each robot's episode [N], on the decision that it ended with."""
+        log_probs, ended = self.likelihoods.read(store), store.closed & store.done
+        paid = np.zeros(store.size, np.float32)
+        found = divergence(log_probs[ended], player)
+        paid[ended] = self.weight * found
+        self.seen.append(found)
+        return paid
+
+    def after_update(self, stores: list[Store | None], finished: dict[str, np.ndarray]) -> dict[str, float]:
+        """The divergence in nats over all robots' episodes of this rollout, and how many of them could not be paid more."""
+        self.likelihoods.end()
+        found, self.seen = np.concatenate([*self.seen, np.zeros(0)]), []
+        most = np.log(len(self.policies))
+        sums = np.array([len(found), found.sum(), (found > SATURATED * most).sum()], np.float64)
+        number, total, saturated = self.group.sums(sums)
+        # A rollout in which no episode has ended tells nothing.
+        return {"jsd": total / number, "jsd_saturated": saturated / number} if number else {}
+
+    def state(self) -> dict[str, np.ndarray]:
+        """The running episodes."""
+        return {"memory": self.likelihoods.memory, "sums": self.likelihoods.sums}
+
+    def load(self, state: dict[str, np.ndarray]) -> None:
+        """The inverse of `state`."""
+        self.likelihoods.memory, self.likelihoods.sums = state["memory"].copy(), state["sums"].copy()
 
 
 class Likelihoods:
