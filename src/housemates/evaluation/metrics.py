@@ -28,13 +28,19 @@ GAINS = ("success", "failures", "actual")
 """How episodes enter the efficiency gain: only successful ones; all, failures as HORIZON steps; all as long as they were."""
 BEST_RESPONSE = "best_response"
 """Method of agents that were trained for one partner only."""
+MEMBER = re.compile(r"/(agent|z?\d+)$")
+"""The last piece of a name of somebody in a run."""
 SCRIPTED, LEARNED = "script", ("learned", "latent")
 """Kinds of partners that the paper's table 5 tells apart."""
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Rows of an evaluation as one numpy array [N] per column; `subgoals` is int8 [N, 6], -1 beyond the task's own."""
+    """Rows of an evaluation as one numpy array [N] per column; `subgoals` is int8 [N, 6], -1 beyond the task's own.
+
+    Beside the columns of `evaluation.rows` there is `agent_run`: the agent's name without its place in the run, so that
+    members of one training count as one sample.
+    """
 
     columns: dict[str, np.ndarray]
 
@@ -53,7 +59,7 @@ class Rows:
         mask = np.ones(len(self), bool)
         for name, value in wanted.items():
             allowed = value if isinstance(value, tuple) else (value,)
-            mask &= np.isin(self.columns[name], np.array(allowed, self.columns[name].dtype))
+            mask &= np.isin(self.columns[name], np.array(allowed))
         return self.take(mask)
 
     def distinct(self, name: str) -> list[Any]:
@@ -78,6 +84,8 @@ def rows_of(table: pa.Table) -> Rows:
         else:
             values = column.to_numpy(zero_copy_only=False)
             columns[name] = values.astype(str) if values.dtype == object else values
+    runs = {agent: MEMBER.sub("", agent) for agent in set(columns["agent"].tolist())}
+    columns["agent_run"] = np.array([runs[agent] for agent in columns["agent"].tolist()], str)
     return Rows(columns)
 
 
@@ -91,16 +99,16 @@ def mean_over_partners(rows: Rows, column: str = "success") -> float:
     return float(np.mean(list(by_partner(rows, column).values()))) if len(rows) else np.nan
 
 
-def per_agent(rows: Rows, measure: Callable[[Rows], float]) -> np.ndarray:
-    """A measure of each agent (seed of a method) alone, [agents]; agents for which it is not defined (nan) are left out."""
-    values = np.array([measure(rows.only(agent=agent)) for agent in agents(rows)], float)
+def per_run(rows: Rows, measure: Callable[[Rows], float]) -> np.ndarray:
+    """A measure of each training run (seed of a method) alone, [S]; runs for which it is not defined (nan) are left out."""
+    values = np.array([measure(rows.only(agent_run=run)) for run in agent_runs(rows)], float)
     return values[~np.isnan(values)]
 
 
-def agents(rows: Rows) -> list[str]:
-    """The agents in the order of their seeds."""
-    seeds = dict(zip(rows["agent"].tolist(), rows["agent_seed"].tolist(), strict=True))
-    return sorted(seeds, key=lambda agent: (seeds[agent], natural(agent)))
+def agent_runs(rows: Rows) -> list[str]:
+    """The runs that the agents come from, in the order of their seeds."""
+    seeds = dict(zip(rows["agent_run"].tolist(), rows["agent_seed"].tolist(), strict=True))
+    return sorted(seeds, key=lambda run: (seeds[run], natural(run)))
 
 
 def scripted(rows: Rows) -> Rows:
@@ -134,7 +142,10 @@ def efficiency_gain(rows: Rows, kind: str = "success", horizon: int = HORIZON) -
 
 
 def subgoal_shares(rows: Rows) -> tuple[list[str], np.ndarray]:
-    """(partners [P], p(E_i | partner) [S, P]): in how many of its episodes the agent itself achieved each sub-goal (spec 11.4)."""
+    """(partners [P], p(E_i | partner) [S, P]): in which share of its episodes the agent itself achieved each sub-goal.
+
+    The paper's section 5.4; the sub-goals are the task's, in its order.
+    """
     count = int((rows["subgoals"] >= 0).any(axis=0).sum())
     partners = rows.distinct("partner")
     shares = np.zeros((count, len(partners)))
@@ -179,9 +190,7 @@ def best_responses(rows: Rows) -> dict[str, float]:
 
     Those are agents of method `best_response`, and for members of a team trained together the team mates.
     """
-    runs = np.array([agent.rpartition("/")[0] for agent in rows["agent"].tolist()])
-    mates = (rows["method"] == "gt_coord") & (runs == rows["partner_run"]) & (runs != "")
-    mates &= rows["agent"] != rows["partner"]
+    mates = (rows["method"] == "gt_coord") & (rows["agent_run"] == rows["partner_run"]) & (rows["agent"] != rows["partner"])
     found = rows.take((mates | (rows["method"] == BEST_RESPONSE)) & (rows["control"] == ""))
     _, partners, matrix = success_matrix(found)
     return {partner: float(np.nanmax(matrix[:, p])) for p, partner in enumerate(partners)}

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from housemates.evaluation.metrics import SCRIPTED, Rows, agents, natural
+from housemates.evaluation.metrics import SCRIPTED, Rows, agent_runs, natural
 
 RESAMPLES = 10_000
 LEVEL = 0.95
@@ -38,7 +38,7 @@ class Interval:
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """One score per agent, partner and episode of one method on one task."""
+    """One score per run of a method, partner and episode of one task."""
 
     values: np.ndarray
     """[S, P, N] float, nan where a pair did not play the episode."""
@@ -72,9 +72,9 @@ def over_seeds(values: np.ndarray) -> Estimate:
 
 
 def scores(rows: Rows, column: str = "success") -> Scores:
-    """Rows of one method on one task as an array. Partners whom only one agent ever met are matched by their place."""
-    names = agents(rows)
-    own = {name: rows.only(agent=name).distinct("partner") for name in names}
+    """Rows of one method on one task as an array. Partners whom only one run ever met are matched by their place."""
+    names = agent_runs(rows)
+    own = {name: rows.only(agent_run=name).distinct("partner") for name in names}
     every = sorted({partner for met in own.values() for partner in met}, key=natural)
     shared = len(names) < 2 or any(sum(p in met for met in own.values()) > 1 for p in every)
     place = {(name, p): (every.index(p) if shared else k) for name, met in own.items() for k, p in enumerate(met)}
@@ -83,7 +83,7 @@ def scores(rows: Rows, column: str = "success") -> Scores:
     ids, episode = np.unique(rows["episode"], return_inverse=True)
     total, played = np.zeros((len(names), count, len(ids))), np.zeros((len(names), count, len(ids)))
     seed_of = {name: s for s, name in enumerate(names)}
-    pairs = list(zip(rows["agent"].tolist(), rows["partner"].tolist(), strict=True))
+    pairs = list(zip(rows["agent_run"].tolist(), rows["partner"].tolist(), strict=True))
     where = (np.array([seed_of[a] for a, _ in pairs], int), np.array([place[pair] for pair in pairs], int), episode)
     np.add.at(total, where, rows[column].astype(float))
     np.add.at(played, where, 1.0)

@@ -1,0 +1,197 @@
+"""What a report says beyond the paper's tables: intervals, worst partners, controls, comparisons, partners one by one, runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+
+import numpy as np
+
+from housemates.evaluation.metrics import (
+    Rows,
+    best_responses,
+    by_partner,
+    mean_over_partners,
+    per_run,
+    proximity,
+    worst_partners,
+)
+from housemates.evaluation.stats import RESAMPLES, bootstrap_iqm, compare, over_seeds, scores
+from housemates.reports import paper
+from housemates.reports.paper_tables import SEEN, explain, marks_of, success_cell
+from housemates.reports.tables import Cell, Table, interval, percent
+
+CONTROLS = {
+    "blind": "cannot sense its partner",
+    "random": "partner acts at random",
+    "solo": "scripted robot that ignores its partner",
+}
+"""Words for the controls of `evaluation.rows`."""
+
+
+def groups(rows: Rows) -> Iterator[tuple[str, str, str, Rows]]:
+    """(task, method, observations, rows), in the order of the paper's tables."""
+    order = {method: k for k, method in enumerate(paper.LABELS)}
+    for task in [t for t in paper.TASKS if t in rows.distinct("task")]:
+        mine = rows.only(task=task)
+        for method in sorted(mine.distinct("method"), key=lambda m: (order.get(m, len(order)), m)):
+            here = mine.only(method=method)
+            for seen in sorted(here.distinct("observations"), key=lambda o: (SEEN.index(o) if o in SEEN else len(SEEN), o)):
+                yield task, method, seen, here.only(observations=seen)
+
+
+def label(method: str) -> str:
+    """The paper's name of a method, or its own."""
+    return paper.LABELS.get(method, method)
+
+
+def zero_shot_table(rows: Rows, seed: int = 0, resamples: int = RESAMPLES) -> Table:
+    """How every method does with strangers: mean, IQM with interval, the worst partners, how episodes end."""
+    strangers, lines = rows.only(evaluation="zsc"), []
+    for task, method, seen, mine in groups(strangers):
+        best = best_responses(rows.only(task=task))
+        near = [proximity(mine.only(agent_run=run), best) for run in mine.distinct("agent_run")]
+        known = np.array([p.value for p in near if not np.isnan(p.value)])
+        lines.append(
+            (
+                paper.TASKS[task],
+                label(method),
+                seen,
+                budget(mine),
+                success_cell(mine),
+                interval(bootstrap_iqm(scores(mine), seed, resamples)),
+                percent(over_seeds(per_run(mine, worst_partners))),
+                percent(over_seeds(per_run(mine, lambda r: mean_over_partners(r, "collision")))),
+                percent(over_seeds(per_run(mine, lambda r: mean_over_partners(r, "timeout")))),
+                _near(known, near[0].partners, near[0].left_out),
+            )
+        )
+    columns = ("task", "method", "sees", "decisions", "success", "IQM [95 %]", "worst 20 %", "collision", "time-out", "BR-Prox")
+    notes = (
+        "Percent; success, worst 20 % (mean of the worst fifth of the partners, rounded up), collision and time-out: plain mean "
+        "over partners, mean ± standard error over seeds.",
+        f"IQM over seeds and partners; interval: {resamples:,} bootstrap resamples of agent seeds, of holdout runs within "
+        "learned holdouts, and of episodes. With n=1 it says nothing about other seeds.",
+        "BR-Prox: success as a share of the best response's, capped at 1; partners without one are left out.",
+        *explain(lines),
+    )
+    return Table("zero_shot", "Zero-shot: how well agents work with partners they never met", columns, tuple(lines), notes)
+
+
+def _near(values: np.ndarray, partners: int, left_out: int) -> Cell:
+    if not len(values):
+        return Cell()
+    found = over_seeds(values)
+    return Cell(found.mean, found.error, found.n, 2, note=f"{partners} of {partners + left_out}")
+
+
+def control_table(rows: Rows) -> Table:
+    """The controls: would the agent do as well without sensing its partner, and would anybody?"""
+    lines: list[tuple[str | Cell, ...]] = []
+    for task, method, seen, mine in groups(rows.only(evaluation=("zsc", "control"))):
+        cases = [("with holdouts", mine.only(evaluation="zsc"))]
+        cases += [(CONTROLS.get(c, c), mine.only(evaluation="control", control=c)) for c in CONTROLS]
+        for what, part in cases:
+            if len(part):
+                ends = [
+                    percent(over_seeds(per_run(part, lambda r, c=c: mean_over_partners(r, c))))
+                    for c in ("collision", "timeout")
+                ]
+                lines.append((paper.TASKS[task], label(method), seen, what, f"{len(part):,}", success_cell(part), *ends))
+    missing = [text for name, text in CONTROLS.items() if not len(rows.only(evaluation="control", control=name))]
+    notes = ("Percent, mean ± standard error over seeds. If the agent that cannot sense its partner does as well as the one that "
+             "can, the success is no coordination.",)  # fmt: skip
+    notes += (f"Not evaluated: {'; '.join(missing)}.",) if missing else ()
+    columns = ("task", "method", "sees", "control", "episodes", "success", "collision", "time-out")
+    return Table("controls", "Controls", columns, tuple(lines), (*notes, *explain(lines)))
+
+
+def comparison_table(rows: Rows, seed: int = 0, resamples: int = RESAMPLES) -> Table:
+    """Every two methods with the same strangers in the same episodes; the paper's own method first."""
+    strangers = rows.only(evaluation="zsc")
+    lines: list[tuple[str | Cell, ...]] = []
+    for task in [t for t in paper.TASKS if t in strangers.distinct("task")]:
+        found = [(m, seen, scores(mine)) for _, m, seen, mine in groups(strangers.only(task=task))]
+        found.sort(key=lambda item: item[0] != "bdp")
+        for (m, seen, a), (other, seen_too, b) in combinations(found, 2):
+            same = seen == seen_too or m in paper.OWN_OBSERVATIONS or other in paper.OWN_OBSERVATIONS
+            if not same or not set(a.partners) & set(b.partners):
+                continue
+            result = compare(a, b, seed, resamples)
+            lines.append(
+                (
+                    paper.TASKS[task],
+                    f"{label(m)} − {label(other)}",
+                    seen if seen == seen_too else f"{seen}, {seen_too}",
+                    interval(result.difference, signed=True),
+                    interval(result.improvement, 1.0, 2),
+                    f"{len(a.values)}, {len(b.values)}",
+                    f"{result.partners} × {result.episodes}",
+                )
+            )
+    columns = ("task", "methods", "sees", "difference [95 %]", "P(improvement) [95 %]", "seeds", "partners × episodes")
+    notes = (
+        "Difference of zero-shot success in points, paired by partner and episode. P(improvement): how often a seed of the first "
+        f"beats a seed of the second with the same partner. {resamples:,} resamples as above.",
+    )
+    return Table("comparisons", "Methods compared", columns, tuple(lines), notes)
+
+
+def partner_table(rows: Rows, task: str, evaluation: str = "zsc") -> Table:
+    """Success with every partner of one task, a column for each method."""
+    mine = rows.only(task=task, evaluation=evaluation)
+    found = [(f"{label(m)} ({seen})", part) for _, m, seen, part in groups(mine)]
+    lines = []
+    for partner in mine.distinct("partner"):
+        with_it = mine.only(partner=partner)
+        kind = f"{with_it['partner_kind'][0]}"
+        cells = [success_cell(part.only(partner=partner)) for _, part in found]
+        lines.append((partner, kind, str(with_it["partner_observations"][0]) or "-", *cells))
+    columns = ("partner", "kind", "sees", *(name for name, _ in found))
+    title = f"{paper.TASKS[task]}: success with every unseen partner, percent"
+    return Table(f"partners_{task}", title, columns, tuple(lines), explain(lines))
+
+
+def run_table(rows: Rows) -> Table:
+    """What was evaluated: a line for each run."""
+    lines: list[tuple[str | Cell, ...]] = []
+    for task, method, seen, group in groups(rows.only(control=("", "blind", "random"))):
+        for run in group.distinct("agent_run"):
+            mine = group.only(agent_run=run)
+            strangers = mine.only(evaluation="zsc")
+            asked = "yes" if strangers["zero_shot"].all() else "NO †"
+            counts = [len(by_partner(mine.only(evaluation=e))) for e in ("train_pop", "zsc")]
+            lines.append(
+                (
+                    run,
+                    label(method),
+                    paper.TASKS[task],
+                    seen,
+                    str(int(mine["agent_seed"][0])),
+                    budget(mine),
+                    *map(str, counts),
+                    f"{len(mine):,}",
+                    asked if len(strangers) else "-",
+                    ", ".join(mine.distinct("environment")),
+                )
+            )
+    columns = (
+        "run",
+        "method",
+        "task",
+        "sees",
+        "seed",
+        "decisions",
+        "partners",
+        "holdouts",
+        "episodes",
+        "zero-shot",
+        "environment",
+    )
+    return Table("runs", "Runs", columns, tuple(lines), explain(lines))
+
+
+def budget(rows: Rows) -> str:
+    """Decisions of the training, over both stages: `24.0 M`, or a range."""
+    found = [f"{d / 1e6:.1f} M" if d >= 1e6 else f"{d / 1e3:.0f} k" for d in rows.distinct("decisions")]
+    return found[0] if len(found) == 1 else f"{found[0]} – {found[-1]}"
