@@ -11,6 +11,8 @@ from typing import Any
 
 from housemates.learning.method import Method
 from housemates.policies.config import PolicyConfig
+from housemates.populations.bdp import BDP, BDPSeparate, BDPSettings
+from housemates.populations.discriminator import Diversity
 from housemates.populations.fcp import FCP
 from housemates.populations.gt_coord import GTCoord, Solo
 from housemates.populations.pbt import PBT
@@ -63,6 +65,29 @@ METHODS = {
     "trajedi": MethodSpec("TrajeDi", "PBT that pays members for decisions only they would make", TrajeDi, TrajeDiSettings()),
     "pbt_state": MethodSpec(
         "PBT-State", "PBT on the ground-truth predicates (oracle)", PBT, PopulationSettings(), observations="predicates"
+    ),
+    "bdp": MethodSpec("BDP", "one policy with 8 latents, paid for behaviours that can be told apart", BDP, BDPSettings()),
+    "bdp_no_discriminator": MethodSpec(
+        "BDP-[Discrim]", "ablation: one policy with latents, paid for the task alone", BDP, BDPSettings(weight=0.0)
+    ),
+    "bdp_no_latent_no_discriminator": MethodSpec(
+        "BDP-[Discrim, Latent]",
+        "ablation: 8 memories and heads behind a shared encoder, paid for the task alone",
+        BDP,
+        BDPSettings(weight=0.0, branches=True),
+    ),
+    "bdp_shared_encoder": MethodSpec(
+        "BDP-[Latent (Shared Enc)]",
+        "ablation: 8 memories and heads behind a shared encoder, paid for being told apart",
+        BDP,
+        BDPSettings(branches=True),
+    ),
+    "bdp_separate": MethodSpec(
+        "BDP-[Latent (Sep Enc)]", "ablation: 8 separate policies, paid for being told apart", BDPSeparate, Diversity()
+    ),
+    "bdp_rgb": MethodSpec("BDP RGB", "BDP on colour pictures", BDP, BDPSettings(), observations="rgb"),
+    "bdp_state": MethodSpec(
+        "BDP-State", "BDP on the ground-truth predicates (oracle)", BDP, BDPSettings(), observations="predicates"
     ),
     "own": MethodSpec("Own", "only stage 2, with the partners that --population names", None),
 }

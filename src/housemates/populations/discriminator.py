@@ -15,13 +15,15 @@ from torch import Tensor, nn
 
 from housemates.learning.distributed import Group
 from housemates.learning.rollout import Store
-from housemates.sim.rules import WINDOW
+from housemates.sim.rules import WINDOW, Rules
 from housemates.tasks.goals import ACTIONS
 
 FAR = 5.0
 """Positions are divided by this, metres: half of a home."""
 NOTHING = len(ACTIONS)
 """Code of a step that has not happened yet: none of the 25 inputs of an action is set."""
+MOST = 256
+"""Behaviours that can be told apart: labels are kept as bytes."""
 SLICE = 2048
 """Windows judged at once: what lies between the layers then stays in the cache."""
 
@@ -33,7 +35,7 @@ class Diversity:
     latents: int = 8
     """Behaviours of the population, K."""
     weight: float = 0.01
-    """Alpha: a decision is paid this times log q of the true latent."""
+    """Alpha: a decision is paid this times log q of the true latent; 0 for no discriminator at all."""
     window: Literal["actions", "xy"] = "actions"
     """What the discriminator sees of each step: position and executed action, or the position alone."""
     quiet: float = 0.1
@@ -54,11 +56,13 @@ class Diversity:
     def __post_init__(self) -> None:
         for name in ("redraw", "hidden", "buffer", "batches", "batch"):
             if getattr(self, name) < 1:
-                raise ValueError(f"diversity.{name} = {getattr(self, name)} - it must be at least 1")
-        if self.latents < 2:
-            raise ValueError(f"diversity.latents = {self.latents} - a population has at least 2 behaviours")
+                raise ValueError(f"method.{name} = {getattr(self, name)} - it must be at least 1")
+        if not 2 <= self.latents <= MOST:
+            raise ValueError(f"method.latents = {self.latents} - a population has 2 to {MOST} behaviours")
+        if self.weight < 0:
+            raise ValueError(f"method.weight = {self.weight} - give 0 for none, or a positive weight")
         if not 0 <= self.quiet < 1:
-            raise ValueError(f"diversity.quiet = {self.quiet} - give a share of the horizon, from 0 to less than 1")
+            raise ValueError(f"method.quiet = {self.quiet} - give a share of the horizon, from 0 to less than 1")
 
 
 @dataclass
@@ -144,26 +148,38 @@ class Buffer:
 class DiversityReward:
     """The discriminator at work in a method: `pay` decisions, then `learn` from them; the methods say whose they are.
 
-    Every worker keeps its own samples; gradients are averaged, so that all have the same weights.
+    Without weight it costs nothing: nobody is paid, nothing is learnt. Every worker keeps its own samples; gradients are
+    averaged, so that all have the same weights.
     """
 
-    def __init__(self, settings: Diversity, seed: int = 0, horizon: int = 750) -> None:
-        self.settings, self.seed, self.group = settings, seed, Group()
-        self.quiet = round(settings.quiet * horizon)
+    def __init__(self, settings: Diversity, seed: int = 0) -> None:
+        self.settings, self.seed = settings, seed
         self.network = Discriminator(settings, seed)
         self.optimiser = torch.optim.Adam(self.network.parameters(), lr=settings.learning_rate, fused=True)
-        self.buffer = Buffer(max(1, settings.buffer // self.group.size))
         self.updates = 0
+        self.begin(Group(), Rules().horizon)
+
+    def begin(self, group: Group, horizon: int) -> None:
+        """Before anything else: the workers that train together, and how many steps an episode may last."""
+        self.group, self.quiet = group, round(self.settings.quiet * horizon)
+        self.buffer = Buffer(max(1, self.settings.buffer // group.size))
         self.fresh: list[Samples] = []
         self.tally = np.zeros(4)
         """Of this rollout: samples, samples told rightly, reward, decisions."""
 
-    def pay(self, store: Store, label: np.ndarray) -> np.ndarray:
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """What is to be stored with each decision (see `Method.needs`)."""
+        return ("window",) if self.settings.weight else ()
+
+    def pay(self, store: Store, label: np.ndarray) -> np.ndarray | None:
         """Bonus [N] float32 of the decisions of a learner, by the discriminator as it is now; label [N]: who made them.
 
         It is weight * log q(label | window at the end of the decision), 0 for open decisions and those that end in the quiet
         part of the episode. No log K is added: with pay per decision that would pay for stalling.
         """
+        if not self.settings.weight:
+            return None
         clock = store.clock + store.duration
         paid = np.flatnonzero(store.closed & (clock >= self.quiet))
         samples = pack(store.window[paid], clock[paid], label[paid])
@@ -186,6 +202,8 @@ class DiversityReward:
     def learn(self) -> dict[str, float]:
         """Take in what was paid since the last call, and train on random samples of the buffer; returns what is logged."""
         settings, group = self.settings, self.group
+        if not settings.weight:
+            return {}
         for samples in self.fresh:
             self.buffer.add(samples)
         # The generator is a function of the update alone, so there is nothing of it to be saved.
@@ -216,6 +234,8 @@ class DiversityReward:
 
     def state(self) -> dict[str, np.ndarray]:
         """Weights, Adam's moments, the buffer and where it stands."""
+        if not self.settings.weight:
+            return {}
         arrays = {f"weights/{k}": v.numpy() for k, v in self.network.state_dict().items()}
         for k, moments in self.optimiser.state_dict()["state"].items():
             arrays |= {f"adam/{k}/{name}": torch.as_tensor(v).numpy() for name, v in moments.items()}
@@ -224,6 +244,8 @@ class DiversityReward:
 
     def load(self, state: dict[str, np.ndarray]) -> None:
         """The inverse of `state`."""
+        if not self.settings.weight:
+            return
         for name, tensor in self.network.state_dict().items():
             tensor.copy_(torch.from_numpy(state[f"weights/{name}"]))
         moments: dict[int, dict[str, Tensor]] = {}
