@@ -29,7 +29,7 @@ def evaluate(run: Positional[Path], /, split: SplitName = "eval", seed: int = 0,
     homes = load_homes(split)
     episodes = load_set(settings.task, split, homes)
     team = [load_policy(member) for member in members]
-    played = play(episodes, homes, team, settings.training.rules, seed, greedy, settings.policy.picture)
+    played = play(episodes, homes, [team], settings.training.rules, seed, greedy, swap=False)
     won = played.outcome == 1
     print(f"{settings.method}, {settings.task}, {settings.observations}: {len(episodes)} episodes of {split}, seed {seed}")
     for outcome in ("success", "collision", "timeout"):
