@@ -84,8 +84,8 @@ def rows_of(table: pa.Table) -> Rows:
         else:
             values = column.to_numpy(zero_copy_only=False)
             columns[name] = values.astype(str) if values.dtype == object else values
-    runs = {agent: MEMBER.sub("", agent) for agent in set(columns["agent"].tolist())}
-    columns["agent_run"] = np.array([runs[agent] for agent in columns["agent"].tolist()], str)
+    names, which = np.unique(columns["agent"], return_inverse=True)
+    columns["agent_run"] = np.array([MEMBER.sub("", str(name)) for name in names], str)[which]
     return Rows(columns)
 
 

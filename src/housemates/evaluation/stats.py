@@ -121,18 +121,28 @@ def iqm(values: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
 
 def bootstrap_iqm(found: Scores, seed: int = 0, resamples: int = RESAMPLES) -> Interval:
     """IQM over the cells (agent seed, partner) with its stratified bootstrap interval."""
-    cells = found.values.reshape(-1, found.values.shape[-1])
-    known = ~np.isnan(cells).all(axis=1)
-    if not known.any():
-        return Interval(np.nan, np.nan, np.nan)
+    means, weights = _resample(found, seed, resamples)
+    bad = np.isnan(means)
+    plain = np.nanmean(found.values[~np.isnan(found.values).all(axis=2)], axis=1)
+    return _interval(float(iqm(plain)), iqm(np.where(bad, 0.0, means), np.where(bad, 0.0, weights)))
+
+
+def bootstrap_mean(found: Scores, seed: int = 0, resamples: int = RESAMPLES) -> Interval:
+    """Plain mean over the cells with the same interval."""
+    means, weights = _resample(found, seed, resamples)
+    weights = np.where(np.isnan(means), 0.0, weights)
+    drawn = (np.nan_to_num(means) * weights).sum(1) / weights.sum(1)
+    plain = np.nanmean(found.values[~np.isnan(found.values).all(axis=2)], axis=1)
+    return _interval(float(plain.mean()), drawn)
+
+
+def _resample(found: Scores, seed: int, resamples: int) -> tuple[np.ndarray, np.ndarray]:
+    """Means over drawn episodes and weights of the cells, both [B, S P]."""
     rng = np.random.default_rng(seed)
     seeds = _draw_seeds(found.values.shape[0], resamples, rng)
     partners = _draw_partners(found, resamples, rng)
-    means = _cell_means(found.values, _draw_episodes(len(found.episodes), resamples, rng)).reshape(resamples, -1)
-    weights = (seeds[:, :, None] * partners[:, None, :]).reshape(resamples, -1)
-    bad = np.isnan(means)
-    drawn = iqm(np.where(bad, 0.0, means), np.where(bad, 0.0, weights))
-    return _interval(float(iqm(np.nanmean(cells[known], axis=1))), drawn)
+    means = _cell_means(found.values, _draw_episodes(len(found.episodes), resamples, rng))
+    return means.reshape(resamples, -1), (seeds[:, :, None] * partners[:, None, :]).reshape(resamples, -1)
 
 
 def compare(first: Scores, second: Scores, seed: int = 0, resamples: int = RESAMPLES) -> Comparison:

@@ -104,7 +104,6 @@ def gain_cell(rows: Rows, kind: str = "success") -> Cell:
 def marks_of(rows: Rows) -> str:
     """Signs for what a reader must know of a cell."""
     mixed = len(np.unique(rows["decisions"])) > 1
-    mixed = mixed and len({(r, d) for r, d in zip(rows["agent_run"].tolist(), rows["decisions"].tolist(), strict=True)}) > 1
     strangers = rows["evaluation"] == "zsc"
     return (NOT_ZERO_SHOT if (strangers & ~rows["zero_shot"]).any() else "") + (MIXED if mixed else "")
 

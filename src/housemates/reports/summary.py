@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -12,14 +13,16 @@ from housemates.evaluation.metrics import (
     best_responses,
     by_partner,
     mean_over_partners,
+    natural,
     per_run,
     proximity,
     worst_partners,
 )
 from housemates.evaluation.stats import RESAMPLES, bootstrap_iqm, compare, over_seeds, scores
 from housemates.reports import paper
-from housemates.reports.paper_tables import SEEN, explain, marks_of, success_cell
+from housemates.reports.paper_tables import SEEN, explain, success_cell
 from housemates.reports.tables import Cell, Table, interval, percent
+from housemates.sim.scripted import SCRIPTS
 
 CONTROLS = {
     "blind": "cannot sense its partner",
@@ -38,6 +41,14 @@ def groups(rows: Rows) -> Iterator[tuple[str, str, str, Rows]]:
             here = mine.only(method=method)
             for seen in sorted(here.distinct("observations"), key=lambda o: (SEEN.index(o) if o in SEEN else len(SEEN), o)):
                 yield task, method, seen, here.only(observations=seen)
+
+
+def partners_in_order(rows: Rows) -> list[str]:
+    """Scripted partners first, in the order of the spec, then the others by name."""
+    kinds = dict(zip(rows["partner"].tolist(), rows["partner_kind"].tolist(), strict=True))
+    names = [f"script/{name}" for name in SCRIPTS]
+    known = {name: k for k, name in enumerate(names)}
+    return sorted(kinds, key=lambda p: (kinds[p] != "script", known.get(p, len(names)), natural(p)))
 
 
 def label(method: str) -> str:
@@ -61,21 +72,27 @@ def zero_shot_table(rows: Rows, seed: int = 0, resamples: int = RESAMPLES) -> Ta
                 success_cell(mine),
                 interval(bootstrap_iqm(scores(mine), seed, resamples)),
                 percent(over_seeds(per_run(mine, worst_partners))),
-                percent(over_seeds(per_run(mine, lambda r: mean_over_partners(r, "collision")))),
-                percent(over_seeds(per_run(mine, lambda r: mean_over_partners(r, "timeout")))),
+                _ends(mine, "collision"),
+                _ends(mine, "timeout"),
                 _near(known, near[0].partners, near[0].left_out),
             )
         )
-    columns = ("task", "method", "sees", "decisions", "success", "IQM [95 %]", "worst 20 %", "collision", "time-out", "BR-Prox")
+    columns = ("task", "method", "sees", "decisions", "success", "IQM [95 %]", "worst 20 %")
+    columns += ("collision", "time-out", "BR-Prox")
     notes = (
-        "Percent; success, worst 20 % (mean of the worst fifth of the partners, rounded up), collision and time-out: plain mean "
-        "over partners, mean ± standard error over seeds.",
+        "Percent; success, worst 20 % (the worst fifth of the partners, rounded up), collision and time-out: plain mean over "
+        "partners, mean ± standard error over seeds.",
         f"IQM over seeds and partners; interval: {resamples:,} bootstrap resamples of agent seeds, of holdout runs within "
         "learned holdouts, and of episodes. With n=1 it says nothing about other seeds.",
         "BR-Prox: success as a share of the best response's, capped at 1; partners without one are left out.",
         *explain(lines),
     )
     return Table("zero_shot", "Zero-shot: how well agents work with partners they never met", columns, tuple(lines), notes)
+
+
+def _ends(rows: Rows, column: str) -> Cell:
+    """How often episodes end in one way."""
+    return percent(over_seeds(per_run(rows, lambda mine: mean_over_partners(mine, column))))
 
 
 def _near(values: np.ndarray, partners: int, left_out: int) -> Cell:
@@ -93,14 +110,15 @@ def control_table(rows: Rows) -> Table:
         cases += [(CONTROLS.get(c, c), mine.only(evaluation="control", control=c)) for c in CONTROLS]
         for what, part in cases:
             if len(part):
-                ends = [
-                    percent(over_seeds(per_run(part, lambda r, c=c: mean_over_partners(r, c))))
-                    for c in ("collision", "timeout")
-                ]
-                lines.append((paper.TASKS[task], label(method), seen, what, f"{len(part):,}", success_cell(part), *ends))
+                cells = [success_cell(part), _ends(part, "collision"), _ends(part, "timeout")]
+                # A script has no seeds that could be counted.
+                cells = [replace(cell, n=0) for cell in cells] if method == "solo" else cells
+                lines.append((paper.TASKS[task], label(method), seen or "-", what, f"{len(part):,}", *cells))
     missing = [text for name, text in CONTROLS.items() if not len(rows.only(evaluation="control", control=name))]
-    notes = ("Percent, mean ± standard error over seeds. If the agent that cannot sense its partner does as well as the one that "
-             "can, the success is no coordination.",)  # fmt: skip
+    notes = (
+        "Percent, mean ± standard error over seeds. If an agent does as well without sensing its partner, its success is no "
+        "coordination.",
+    )
     notes += (f"Not evaluated: {'; '.join(missing)}.",) if missing else ()
     columns = ("task", "method", "sees", "control", "episodes", "success", "collision", "time-out")
     return Table("controls", "Controls", columns, tuple(lines), (*notes, *explain(lines)))
@@ -131,8 +149,8 @@ def comparison_table(rows: Rows, seed: int = 0, resamples: int = RESAMPLES) -> T
             )
     columns = ("task", "methods", "sees", "difference [95 %]", "P(improvement) [95 %]", "seeds", "partners × episodes")
     notes = (
-        "Difference of zero-shot success in points, paired by partner and episode. P(improvement): how often a seed of the first "
-        f"beats a seed of the second with the same partner. {resamples:,} resamples as above.",
+        "Difference of zero-shot success in points, paired by partner and episode. P(improvement): how often a seed of the "
+        f"first beats a seed of the second with the same partner. {resamples:,} resamples of seeds, holdout runs and episodes.",
     )
     return Table("comparisons", "Methods compared", columns, tuple(lines), notes)
 
@@ -142,9 +160,9 @@ def partner_table(rows: Rows, task: str, evaluation: str = "zsc") -> Table:
     mine = rows.only(task=task, evaluation=evaluation)
     found = [(f"{label(m)} ({seen})", part) for _, m, seen, part in groups(mine)]
     lines = []
-    for partner in mine.distinct("partner"):
+    for partner in partners_in_order(mine):
         with_it = mine.only(partner=partner)
-        kind = f"{with_it['partner_kind'][0]}"
+        kind = str(with_it["partner_kind"][0])
         cells = [success_cell(part.only(partner=partner)) for _, part in found]
         lines.append((partner, kind, str(with_it["partner_observations"][0]) or "-", *cells))
     columns = ("partner", "kind", "sees", *(name for name, _ in found))

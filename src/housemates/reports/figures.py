@@ -1,0 +1,205 @@
+"""Figures of a report: success by method, by partner, and of everybody with everybody. Matplotlib is imported on use.
+
+All figures are light, 8 inches wide and safe for colour-blind readers; each is written as PNG and SVG, same rows, same bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from housemates.evaluation.metrics import Rows, by_partner, mean_over_partners, per_run, success_matrix
+from housemates.evaluation.stats import bootstrap_mean, scores
+from housemates.kernels.files import write_whole
+from housemates.reports import paper
+from housemates.reports.paper_tables import EVALUATIONS
+from housemates.reports.summary import groups, label, partners_in_order
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+WIDTH = 8.0
+"""Inches: what fits a README."""
+DPI = 150
+INK, FAINT, GRID = "#222222", "#777777", "#dddddd"
+COLOURS = {
+    "sp": "#0072B2", "pbt": "#E69F00", "bdp": "#D55E00", "fcp": "#009E73", "trajedi": "#CC79A7", "pbt_state": "#56B4E9",
+    "gt_coord": "#555555", "solo": "#999999", "bdp_no_discriminator": "#8c564b", "bdp_no_latent_no_discriminator": "#5e4fa2",
+    "bdp_shared_encoder": "#117733", "bdp_separate": "#882255", "bdp_rgb": "#AA4499", "bdp_state": "#332288",
+}  # fmt: skip
+"""One colour per method, after Okabe and Ito."""
+MARKERS = "osD^vP*X<>hp"
+LETTERS_PER_INCH = 11
+"""Of the small print, for leaving room."""
+
+
+def check_figures() -> None:
+    """Refuse early where nothing can be drawn."""
+    if find_spec("matplotlib") is None:
+        raise ValueError("figures need matplotlib, which is not installed - run: pip install 'housemates[report]'")
+
+
+@contextmanager
+def drawing() -> Generator[None]:
+    """The look of all figures; nothing of it stays behind."""
+    import matplotlib as mpl
+
+    look: dict[Any, Any] = {
+        "font.size": 9, "axes.titlesize": 10, "axes.labelsize": 9, "xtick.labelsize": 8, "ytick.labelsize": 8,
+        "legend.fontsize": 8, "axes.edgecolor": FAINT, "axes.labelcolor": INK, "text.color": INK, "xtick.color": INK,
+        "ytick.color": INK, "axes.spines.top": False, "axes.spines.right": False, "axes.grid": False,
+        "figure.facecolor": "white", "axes.facecolor": "white", "svg.hashsalt": "housemates", "svg.fonttype": "path",
+        "axes.titlelocation": "left", "axes.titleweight": "bold", "legend.frameon": False,
+    }  # fmt: skip
+    with mpl.rc_context(look):
+        yield
+
+
+def canvas(rows: int, columns: int, height: float, **more: Any) -> tuple[Figure, np.ndarray]:
+    """A figure WIDTH x height inches and its axes [rows, columns]."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(WIDTH, height), layout="constrained")
+    axes = figure.subplots(rows, columns, squeeze=False, **more)
+    return figure, axes
+
+
+def save(figure: Figure, folder: Path, name: str) -> list[Path]:
+    """Write a figure as NAME.png and NAME.svg; the files do not tell when."""
+    written = []
+    for kind, metadata in (("png", {"Software": None}), ("svg", {"Date": None, "Creator": None})):
+        path = folder / f"{name}.{kind}"
+        write_whole(
+            path, lambda file, kind=kind, metadata=metadata: figure.savefig(file, format=kind, dpi=DPI, metadata=metadata)
+        )
+        written.append(path)
+    return written
+
+
+def colour(method: str) -> str:
+    """The colour of a method."""
+    return COLOURS.get(method, INK)
+
+
+def short(partner: str, run: str = "") -> str:
+    """A partner's name for an axis: `first half`, `100/1` (training seed and member), `z5`."""
+    kind, _, member = partner.rpartition("/")
+    if kind == "script" or not kind:
+        return member.replace("_", " ")
+    return member if kind == run else f"{kind.rpartition('-')[2]}/{member}"
+
+
+def success_by_method(rows: Rows, task: str, seed: int = 0) -> Figure:
+    """Bars of train-pop and zero-shot success with bootstrap intervals, seeds as dots, the paper's numbers as diamonds."""
+    found = list(groups(rows.only(task=task, evaluation=tuple(EVALUATIONS))))
+    seen_in = {o for *_, o, _ in found}
+    figure, axes = canvas(1, 2, 3.2, sharey=True)
+    printed_any = False
+    for axis, evaluation in zip(axes[0], EVALUATIONS, strict=True):
+        for x, (_, method, _, group) in enumerate(found):
+            mine = group.only(evaluation=evaluation)
+            printed = paper.SUCCESS[task, evaluation].get(method) or paper.ABLATIONS.get((task, evaluation), {}).get(method)
+            if len(mine):
+                mean = bootstrap_mean(scores(mine), seed)
+                error = 100 * np.array([[mean.value - mean.low], [mean.high - mean.value]]).clip(0)
+                axis.bar(x, 100 * mean.value, 0.66, color=colour(method), alpha=0.85, zorder=2)
+                axis.errorbar(x, 100 * mean.value, error, color=INK, lw=1.2, capsize=3, zorder=4)
+                seeds = 100 * per_run(mine, mean_over_partners)
+                if len(seeds) > 1:
+                    axis.plot(np.full(len(seeds), x + 0.2), seeds, "o", ms=3, mfc="white", mec=INK, mew=0.7, zorder=5)
+                axis.text(
+                    x - 0.06, 1.5, f"{100 * mean.value:.0f}", ha="right", color="white", fontsize=8, weight="bold", zorder=6
+                )
+            if printed is not None:
+                axis.plot(x - 0.2, printed[0], "D", ms=5, mfc="white", mec="black", mew=1.2, zorder=7)
+                printed_any = True
+        axis.set_title(
+            f"{paper.TASKS[task]}: {'training population' if evaluation == 'train_pop' else 'unseen partners (ZSC)'}"
+        )
+        names = [label(m) + (f"\n({o})" if len(seen_in) > 1 else "") for _, m, o, _ in found]
+        axis.set_xticks(
+            range(len(found)), names, rotation=30 if len(found) > 4 else 0, ha="right" if len(found) > 4 else "center"
+        )
+        axis.set(ylim=(0, 100), xlim=(-0.6, len(found) - 0.4))
+        axis.grid(axis="y", color=GRID, lw=0.6, zorder=0)
+    axes[0][0].set_ylabel("success, percent")
+    words = "bars: mean and 95 % interval; dots: seeds" + ("; diamonds: the paper (from depth)" if printed_any else "")
+    figure.supxlabel(words, fontsize=8, color=FAINT)
+    return figure
+
+
+def success_by_partner(rows: Rows, task: str) -> Figure:
+    """A dot for every method and unseen partner, hardest partners at the bottom of each kind."""
+    mine = rows.only(task=task, evaluation="zsc")
+    overall = by_partner(mine)
+    kinds = dict(zip(mine["partner"].tolist(), mine["partner_kind"].tolist(), strict=True))
+    order = sorted(partners_in_order(mine), key=lambda p: (kinds[p] != "script", -overall[p]))
+    found = list(groups(mine))
+    figure, axes = canvas(1, 1, 1.5 + 0.27 * len(order))
+    axis = axes[0][0]
+    for y, partner in enumerate(order):
+        axis.axhline(y, color=GRID, lw=0.6, zorder=0)
+        values = [100 * mean_over_partners(g.only(partner=partner)) for *_, g in found if partner in g["partner"]]
+        axis.plot([min(values), max(values)], [y, y], color=FAINT, lw=1, zorder=1)
+    for k, (_, method, seen, group) in enumerate(found):
+        values = by_partner(group)
+        shown = [(100 * values[p], y) for y, p in enumerate(order) if p in values]
+        name = f"{label(method)} ({seen})"
+        axis.plot(
+            *zip(*shown, strict=True), MARKERS[k % len(MARKERS)], color=colour(method), ms=7, mec="white", label=name, zorder=3
+        )
+    axis.set_yticks(range(len(order)), [short(p) for p in order])
+    axis.set(xlim=(-2, 102), ylim=(len(order) - 0.5, -0.5), xlabel="success, percent")
+    axis.set_title(f"{paper.TASKS[task]}: success with every unseen partner")
+    scripts = sum(kinds[p] == "script" for p in order)
+    if 0 < scripts < len(order):
+        axis.axhline(scripts - 0.5, color=FAINT, lw=0.8, ls=":")
+    axis.spines["left"].set_visible(False)
+    axis.tick_params(axis="y", length=0)
+    figure.legend(*axis.get_legend_handles_labels(), loc="outside lower center", ncols=min(len(found), 4))
+    return figure
+
+
+def cross_play(rows: Rows, task: str) -> Figure:
+    """Success of every agent (rows) with every partner (columns)."""
+    left, right, matrix = success_matrix(rows.only(task=task))
+    figure, axes = canvas(1, 1, min(1.6 + 0.32 * len(left), 11.0))
+    names = [f"{short(name)}" if name.startswith("script/") or "/" not in name else name for name in left]
+    draw_matrix(axes[0][0], 100 * matrix, names, [short(p) for p in right], "success, percent", 100)
+    axes[0][0].set_title(f"{paper.TASKS[task]}: agents (rows) with partners (columns)")
+    return figure
+
+
+def draw_matrix(
+    axis: Axes,
+    values: np.ndarray,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    name: str,
+    top: float,
+    digits: int = 0,
+    bar: bool = True,
+) -> None:
+    """Numbers [rows, columns] from 0 to `top` as shades of blue with the numbers written in; nan stays white."""
+    image = axis.imshow(values, cmap="Blues", vmin=0, vmax=top * 1.15, aspect="auto")
+    many = values.shape[1] > 26
+    for (y, x), value in np.ndenumerate(values):
+        if not np.isnan(value) and not many:
+            dark = value > 0.6 * top
+            axis.text(x, y, f"{value:.{digits}f}", ha="center", va="center", fontsize=7, color="white" if dark else INK)
+    long = max(map(len, columns), default=0) > 3
+    axis.set_xticks(
+        range(len(columns)), columns, rotation=45 if long else 0, ha="right" if long else "center", rotation_mode="anchor"
+    )
+    axis.set_yticks(range(len(rows)), rows)
+    axis.tick_params(length=0)
+    for side in axis.spines.values():
+        side.set_visible(False)
+    if bar:
+        axis.figure.colorbar(image, ax=axis, label=name, shrink=0.8, pad=0.02)
