@@ -108,7 +108,7 @@ def test_a_policy_says_what_it_was_trained_in(tmp_path):
 
 def test_a_run_killed_between_its_last_resume_point_and_its_policies_still_writes_them(tmp_path):
     run = trainer(tmp_path, SHORT)
-    run.write_members = lambda: None
+    run.write_members = lambda moment="": None
     run.run()
     again = trainer(tmp_path, SHORT)
     again.load()
@@ -191,3 +191,36 @@ def test_nobody_is_cut_off_while_most_are_still_playing(tmp_path, monkeypatch):
     monkeypatch.setattr(run.group, "finished", lambda rollout: 2)
     run._collect()
     assert run.collector.closed >= 256
+
+
+def test_members_are_kept_as_they_began_and_at_half_of_the_decisions(tmp_path):
+    run = trainer(tmp_path, SHORT)
+    first = weights(run)
+    run.run()
+    kept = [load_policy(tmp_path / "members" / f"{index:02d}" / "start") for index in range(2)]
+    assert same([v.numpy() for policy in kept for v in policy.state_dict().values()], first)
+    rows = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    half = next(row["decisions"] for row in rows if row["decisions"] >= SHORT.decisions / 2)
+    assert read_description(tmp_path / "members" / "00" / "middle")["meta"]["decisions"] == half
+
+
+def test_a_run_that_pauses_after_every_update_has_the_same_middle(tmp_path):
+    trainer(tmp_path / "whole", SHORT).run()
+    complete = False
+    while not complete:
+        run = trainer(tmp_path / "pausing", SHORT)
+        run.load()
+        complete = run.run(seconds=0)
+    one, two = (tmp_path / name / "members" / "01" / "middle" / "policy.safetensors" for name in ("whole", "pausing"))
+    assert one.read_bytes() == two.read_bytes()
+
+
+def test_a_members_standing_counts_its_own_episodes(tmp_path):
+    run = trainer(tmp_path, SHORT)
+    run.recent = {
+        "outcome": np.array([1.0, 2.0, 1.0, 3.0]),
+        "player": np.array([[0, 0], [0, 1], [1, 1], [1, 0]]),
+        "latent": np.zeros((4, 2)),
+    }
+    assert run.standing(0) == {"success": 1 / 3, "episodes": 3, "self_play_success": 1.0, "self_play_episodes": 1}
+    assert run.standing(0, latent=5)["success"] is None

@@ -16,11 +16,14 @@ import torch
 
 from housemates.learning.scale import Scale
 from housemates.policies.policy import Action, Policy
+from housemates.policies.stacked import StackedPolicies
 from housemates.sim.batch import Batch, Step
 from housemates.sim.observe import write_window
 
 SCRIPTED = -1
 """Player number of a robot that the simulator itself moves."""
+STACK = 4
+"""Players of one network without pictures that act in one call from this number on; fewer are faster one by one."""
 
 
 @dataclass
@@ -30,14 +33,10 @@ class Player:
     policy: Policy
     generator: torch.Generator
     memory: torch.Tensor = field(init=False)
-    """[E * R, M], the memory of whatever this player controls."""
+    """[E * R, M], the memory of whatever this player controls; players that act together share one."""
     store: Store | None = None
     scale: Scale = field(default_factory=Scale)
     """The units its critic answers in."""
-
-    def begin(self, streams: int) -> None:
-        """Make room for the memories of all robots."""
-        self.memory = self.policy.initial_memory(streams)
 
     @property
     def sees(self) -> Sequence[str]:
@@ -167,6 +166,46 @@ ENDS = ("window",)
 """What can be stored as it is at the end of a decision."""
 
 
+@dataclass
+class Bench:
+    """Players that act in one call: one alone, or several stacked ones."""
+
+    index: list[int]
+    """Which players."""
+    players: list[Player]
+    stacked: StackedPolicies | None = None
+
+    def act(self, shown: dict[str, torch.Tensor], memory: torch.Tensor, who: np.ndarray, latent: np.ndarray) -> Action:
+        """Decisions of n robots; who [n] is each one's player, as a place on the bench."""
+        first = self.players[0]
+        config, device = first.policy.config, memory.device
+        latents = torch.from_numpy(latent).to(device) if config.latent else None
+        privileged = shown.get("privileged") if config.informed else None
+        if self.stacked is None:
+            return first.policy.act(shown, memory, latents, generator=first.generator, privileged=privileged)
+        members = torch.from_numpy(who).to(device)
+        return self.stacked.act(shown, memory, members, latents, generator=first.generator, privileged=privileged)
+
+
+def benches(players: Sequence[Player]) -> list[Bench]:
+    """Players in the order in which they act; those of one network that see the same are stacked where that is faster."""
+    groups: dict[object, Bench] = {}
+    for index, player in enumerate(players):
+        config = player.policy.config
+        alone = not config.memory_size or config.pictures or config.branches
+        bench = groups.setdefault(index if alone else (config, tuple(player.sees)), Bench([], []))
+        bench.index.append(index)
+        bench.players.append(player)
+    found = []
+    for bench in groups.values():
+        if len(bench.index) >= STACK:
+            bench.stacked = StackedPolicies([player.policy for player in bench.players])
+            found.append(bench)
+        else:
+            found += [Bench([k], [player]) for k, player in zip(bench.index, bench.players, strict=True)]
+    return found
+
+
 class Collector:
     """Plays a batch with its players and fills the learners' stores."""
 
@@ -179,8 +218,13 @@ class Collector:
         self.asked = False
         self.seconds = dict.fromkeys(("simulation", "observation", "inference"), 0.0)
         self.buffers: dict[str, np.ndarray] = {}
-        for player in players:
-            player.begin(batch.size * batch.robots)
+        self.benches = benches(players)
+        self._bench_of, self._place_of = np.full(len(players) + 1, -1), np.zeros(len(players) + 1, np.int64)
+        for number, bench in enumerate(self.benches):
+            self._bench_of[bench.index], self._place_of[bench.index] = number, np.arange(len(bench.index))
+            memory = bench.players[0].policy.initial_memory(batch.size * batch.robots)
+            for player in bench.players:
+                player.memory = memory
         self._script(np.ones(batch.size, np.bool_))
 
     def collect(self, decisions: int, enough: Callable[[int], bool] | None = None) -> Finished:
@@ -207,6 +251,12 @@ class Collector:
             if closed >= decisions or (enough is not None and enough(closed)):
                 return finished
 
+    def refresh(self) -> None:
+        """Players have learnt, or were loaded: stacked ones act with their present weights."""
+        for bench in self.benches:
+            if bench.stacked is not None:
+                bench.stacked.refresh()
+
     @property
     def closed(self) -> int:
         """Complete decisions of all learners."""
@@ -224,8 +274,8 @@ class Collector:
         arrays = {"open_at": self.open_at, "actions": self.actions, "asked": np.array([self.asked])}
         for name, slots in (("slots", self.slots), ("pending", self.pending)):
             arrays |= {f"{name}.{k}": v for k, v in vars(slots).items()}
+        arrays |= {f"{bench.index[0]}.memory": bench.players[0].memory.cpu().numpy() for bench in self.benches}
         for index, player in enumerate(self.players):
-            arrays[f"{index}.memory"] = player.memory.cpu().numpy()
             if player.store is not None:
                 size = player.store.size
                 arrays |= {f"{index}.store.{k}": v[:size] for k, v in player.store.numbers.items()}
@@ -239,8 +289,9 @@ class Collector:
         for name, slots in (("slots", self.slots), ("pending", self.pending)):
             for key in vars(slots):
                 setattr(slots, key, arrays[f"{name}.{key}"].copy())
+        for bench in self.benches:
+            bench.players[0].memory.copy_(torch.from_numpy(arrays[f"{bench.index[0]}.memory"]))
         for index, player in enumerate(self.players):
-            player.memory.copy_(torch.from_numpy(arrays[f"{index}.memory"]))
             if player.store is not None:
                 player.store.size = 0
                 place = player.store.append(len(arrays[f"{index}.store.stream"]))
@@ -301,63 +352,62 @@ class Collector:
         decide = batch.decide
         start = np.broadcast_to((batch.state.clock == 0)[:, None], decide.shape)
         self.actions[:] = -1
-        asked = [(player, decide & (self.slots.player == k)) for k, player in enumerate(self.players)]
-        asked = [(player, mine) for player, mine in asked if mine.any()]
+        bench_of = self._bench_of[self.slots.player]
+        asked = [(bench, decide & (bench_of == number)) for number, bench in enumerate(self.benches)]
+        asked = [(bench, mine) for bench, mine in asked if mine.any()]
         before = time.perf_counter()
-        for name in dict.fromkeys(name for player, _ in asked for name in player.sees):
-            which = np.logical_or.reduce([mine for player, mine in asked if name in player.sees])
+        for name in dict.fromkeys(name for bench, _ in asked for name in bench.players[0].sees):
+            which = np.logical_or.reduce([mine for bench, mine in asked if name in bench.players[0].sees])
             self.buffers[name] = batch.observe(name, self.buffers.get(name), which)
         self.seconds["observation"] += time.perf_counter() - before
-        for player, mine in asked:
-            self._act(player, np.flatnonzero(mine), start)
+        for bench, mine in asked:
+            self._act(bench, np.flatnonzero(mine), start)
         self.asked = True
 
-    def _act(self, player: Player, rows: np.ndarray, start: np.ndarray) -> None:
+    def _act(self, bench: Bench, rows: np.ndarray, start: np.ndarray) -> None:
         """Decide for the robots of these rows of [E * R]."""
-        policy = player.policy
         before = time.perf_counter()
-        seen = {name: self.buffers[name].reshape(-1, *self.buffers[name].shape[2:])[rows] for name in player.sees}
-        device = player.memory.device
-        chosen, fresh = torch.from_numpy(rows).to(device), start.reshape(-1)[rows]
-        memory = player.memory[chosen]
-        memory[torch.from_numpy(fresh).to(device)] = 0.0
-        shown = {name: torch.from_numpy(values).to(device) for name, values in seen.items()}
-        latent = torch.from_numpy(self.slots.latent.reshape(-1)[rows]).to(device) if policy.config.latent else None
-        privileged = shown.get("privileged") if policy.config.informed else None
-        result = policy.act(shown, memory, latent, generator=player.generator, privileged=privileged)
-        player.memory[chosen] = result.memory
+        kept, sees = bench.players[0].memory, bench.players[0].sees
+        seen = {name: self.buffers[name].reshape(-1, *self.buffers[name].shape[2:])[rows] for name in sees}
+        chosen, fresh = torch.from_numpy(rows).to(kept.device), start.reshape(-1)[rows]
+        memory = kept[chosen]
+        memory[torch.from_numpy(fresh).to(kept.device)] = 0.0
+        shown = {name: torch.from_numpy(values).to(kept.device) for name, values in seen.items()}
+        who, latent = self._place_of[self.slots.player.reshape(-1)[rows]], self.slots.latent.reshape(-1)[rows]
+        result = bench.act(shown, memory, who, latent)
+        kept[chosen] = result.memory
         self.actions.reshape(-1)[rows] = result.action.cpu().numpy()
-        if player.store is not None:
-            self._remember(player, rows, seen, memory, fresh, result)
+        decided = {
+            "stream": rows,
+            "action": result.action.cpu().numpy(),
+            "latent": latent,
+            "log_prob": result.log_prob.cpu().numpy(),
+            "value": result.value.cpu().numpy(),
+            "memory": memory.cpu().numpy(),
+            "start": fresh,
+            "clock": self.batch.state.clock[rows // self.batch.robots],
+        }
+        learns = self.slots.learns.reshape(-1)[rows]
+        for place, player in enumerate(bench.players):
+            if player.store is not None:
+                mine = learns if bench.stacked is None else learns & (who == place)
+                self._remember(player, player.store, mine, seen, decided)
         self.seconds["inference"] += time.perf_counter() - before
 
     def _remember(
-        self,
-        player: Player,
-        rows: np.ndarray,
-        seen: dict[str, np.ndarray],
-        memory: torch.Tensor,
-        fresh: np.ndarray,
-        result: Action,
+        self, player: Player, store: Store, mine: np.ndarray, seen: dict[str, np.ndarray], decided: dict[str, np.ndarray]
     ) -> None:
-        """Append the decisions of those robots that are learnt from."""
-        learns, store = self.slots.learns.reshape(-1)[rows], player.store
-        if store is None or not learns.any():
+        """Append those decisions that a player learns from, mine [n] bool."""
+        if not mine.any():
             return
-        keep = slice(None) if learns.all() else np.flatnonzero(learns)
-        rows = rows[keep]
+        keep = slice(None) if mine.all() else np.flatnonzero(mine)
+        rows = decided["stream"][keep]
         place = store.append(len(rows))
         for name, values in seen.items():
             store.observations[name][place] = values[keep]
-        numbers = store.numbers
-        numbers["stream"][place] = rows
-        numbers["action"][place] = result.action.cpu().numpy()[keep]
-        numbers["latent"][place] = self.slots.latent.reshape(-1)[rows]
-        numbers["log_prob"][place] = result.log_prob.cpu().numpy()[keep]
-        numbers["value"][place] = player.scale.real(result.value.cpu().numpy()[keep])
-        numbers["memory"][place] = memory.cpu().numpy()[keep]
-        numbers["start"][place] = fresh[keep]
-        numbers["clock"][place] = self.batch.state.clock[rows // self.batch.robots]
+        for name, values in decided.items():
+            store.numbers[name][place] = values[keep]
+        store.numbers["value"][place] = player.scale.real(store.numbers["value"][place])
         for name in ("reward", "discounted", "duration", "done", "closed"):
-            numbers[name][place] = 0
+            store.numbers[name][place] = 0
         self.open_at.reshape(-1)[rows] = np.arange(place.start, place.stop)

@@ -29,6 +29,10 @@ from housemates.tasks.episodes import Episodes
 
 RECENT = 2000
 """Episodes over which success and the like are averaged in the log."""
+REMEMBERED = 16_000
+"""Episodes that tell at the end how good each member is."""
+STAGE_SEED = 500_009
+"""What the second stage's seeds lie apart from the first one's."""
 
 
 @dataclass(frozen=True)
@@ -85,19 +89,23 @@ class Trainer:
         group: Group | None = None,
         pixels: int = 64,
         device: str = "cpu",
+        stage: int = 1,
+        meta: dict[str, Any] | None = None,
     ) -> None:
+        """meta: JSON values to keep with every policy; a run is resumed only with the same ones."""
+        self.stage, self.meta = stage, json.loads(json.dumps(meta or {}))
         self.config, self.method, self.folder, self.group = config, method, Path(folder), group or Group()
         config.check()
         if config.homes % self.group.size:
             raise ValueError(f"{config.homes} homes cannot be shared by {self.group.size} workers - choose a multiple")
-        share, seed = config.homes // self.group.size, config.seed * 1009 + self.group.rank
+        share, seed = config.homes // self.group.size, config.seed * 1009 + self.group.rank + STAGE_SEED * (stage - 1)
         self.batch = Batch(episodes, homes, share, robots, config.rules, seed, pixels=pixels)
         self.environment = environment_hash(episodes, config.rules, robots)
         unknown = [name for name in method.needs if name not in ENDS]
         if unknown:
             raise ValueError(f"the method needs '{unknown[0]}' at the end of decisions - choose among: {', '.join(ENDS)}")
         method.begin(self.group, self.batch)
-        self.rng = np.random.default_rng([config.seed, self.group.rank])
+        self.rng = np.random.default_rng([config.seed, self.group.rank, *([stage] if stage > 1 else [])])
         self.players: list[Player] = []
         self.heads: list[Auxiliary | None] = []
         self.optimisers: list[torch.optim.Optimizer | None] = []
@@ -114,7 +122,8 @@ class Trainer:
             raise ValueError("a method must say who plays before the first update")
         self.collector = Collector(self.batch, self.players, slots)
         self.update, self.decisions, self.steps, self.seconds = 0, 0, 0, 0.0
-        self.recent = {name: np.zeros(0) for name in ("outcome", "steps", "total")}
+        shapes = {"outcome": (0,), "steps": (0,), "total": (0,), "player": (0, robots), "latent": (0, robots)}
+        self.recent: dict[str, np.ndarray] = {name: np.zeros(shape) for name, shape in shapes.items()}
         self.stopping = False
         """Set this (from a signal, say) to end `run` after the present update, as if its time were over."""
         self.group.same_weights([p.policy for p in self.players])
@@ -146,8 +155,14 @@ class Trainer:
         """Train until the budget is spent (True) or `seconds` have passed (False); both leave a resume point."""
         began = time.perf_counter()
         self.folder.mkdir(parents=True, exist_ok=True)
+        if self.update == 0 and self.stage == 1:
+            self.write_members("start")
         while not self.done:
+            before = self.decisions
             row = self.step()
+            # Before the resume point that follows it, so that no interruption leaves a run without its middle.
+            if self.stage == 1 and before < self.config.decisions / 2 <= self.decisions:
+                self.write_members("middle")
             if self.group.rank == 0:
                 resume.append(self.folder / "metrics.jsonl", row)
                 if show is not None:
@@ -176,6 +191,7 @@ class Trainer:
         finished = self._collect()
         started = time.perf_counter()
         row, closed = self._update()
+        self.collector.refresh()
         row |= {f"method/{k}": v for k, v in self.method.after_update([p.store for p in self.players], finished).items()}
         steps = int(finished["steps"].sum()) + int(self.batch.state.clock.sum()) - clock
         closed, steps = (int(n) for n in self.group.sums(np.array([closed, steps], np.float64)))
@@ -233,10 +249,24 @@ class Trainer:
 
     def _remember(self, finished: dict[str, np.ndarray]) -> None:
         for name, old in self.recent.items():
-            self.recent[name] = np.concatenate([old, self.group.gather(finished[name])])[-RECENT:]
+            rows = finished[name].reshape(-1, *old.shape[1:])
+            self.recent[name] = np.concatenate([old, self.group.gather(rows)])[-REMEMBERED:]
+
+    def standing(self, player: int, latent: int | None = None) -> dict[str, float | None]:
+        """How a member (or one of its latents) has done lately: success of all episodes it took part in, and of those that
+        it played alone with itself, each with the number of episodes."""
+        mine = self.recent["player"] == player
+        if latent is not None:
+            mine &= self.recent["latent"] == latent
+        found: dict[str, float | None] = {}
+        for name, rows in (("success", mine.any(axis=1)), ("self_play_success", mine.all(axis=1))):
+            won = self.recent["outcome"][rows] == OUTCOMES.index("success")
+            found |= {name: float(won.mean()) if len(won) else None, name.replace("success", "episodes"): len(won)}
+        return found
 
     def _row(self) -> dict[str, Any]:
-        outcome = self.recent["outcome"]
+        recent = {name: values[-RECENT:] for name, values in self.recent.items()}
+        outcome = recent["outcome"]
         rates = {name: float((outcome == k).mean()) if len(outcome) else 0.0 for k, name in enumerate(OUTCOMES) if k}
         return {
             "update": self.update,
@@ -245,17 +275,17 @@ class Trainer:
             "seconds": self.seconds,
             **{f"charts/{name}": rate for name, rate in rates.items()},
             "charts/episodes": len(outcome),
-            "charts/episodic_return": float(self.recent["total"].mean()) if len(outcome) else 0.0,
-            "charts/episodic_length": float(self.recent["steps"].mean()) if len(outcome) else 0.0,
+            "charts/episodic_return": float(recent["total"].mean()) if len(outcome) else 0.0,
+            "charts/episodic_length": float(recent["steps"].mean()) if len(outcome) else 0.0,
         }
 
-    def write_members(self) -> None:
-        """Write the policies as they are now, for everything that comes after training."""
+    def write_members(self, moment: str = "") -> None:
+        """Write the policies as they are now, for everything that comes after training; moment: start or middle."""
         if self.group.rank == 0:
+            meta = {"environment": self.environment, "decisions": self.decisions, "seed": self.config.seed, **self.meta}
             for index, player in enumerate(self.players):
                 if player.store is not None:
-                    meta = {"environment": self.environment, "decisions": self.decisions, "seed": self.config.seed}
-                    save_policy(self.folder / "members" / f"{index:02d}", player.policy, meta)
+                    save_policy(self.folder / self.method.place(index) / moment, player.policy, meta)
 
     def save(self) -> None:
         """Leave a resume point: everything, in one folder that appears whole or not at all."""
@@ -275,6 +305,8 @@ class Trainer:
         arrays, meta = found
         if meta["config"] != json.loads(json.dumps(dataclasses.asdict(self.config))) or meta["environment"] != self.environment:
             raise ValueError(f"{self.folder} was trained with another configuration - resume it with the one in config.json")
+        if meta.get("meta", self.meta) != self.meta:
+            raise ValueError(f"{self.folder} was trained with another method or task - resume it with that of config.json")
         if meta["workers"] != self.group.size:
             raise ValueError(
                 f"{self.folder} was trained with {meta['workers']} workers - resume it with --workers {meta['workers']}"
@@ -292,13 +324,16 @@ class Trainer:
         for index, (player, optimiser) in enumerate(zip(self.players, self.optimisers, strict=True)):
             arrays[f"{index}/generator"] = player.generator.get_state().numpy()
             arrays[f"{index}/scale"] = player.scale.state()
-            arrays |= {f"{index}/{k}": v.cpu().numpy() for k, v in self._weights(index).items()}
+            # Frozen players come from files that are never changed.
+            if player.store is not None:
+                arrays |= {f"{index}/{k}": v.cpu().numpy() for k, v in self._weights(index).items()}
             if optimiser is not None:
                 for k, values in optimiser.state_dict()["state"].items():
                     arrays |= {f"{index}/adam/{k}/{name}": torch.as_tensor(v).cpu().numpy() for name, v in values.items()}
         meta = {
             "config": dataclasses.asdict(self.config),
             "environment": self.environment,
+            "meta": self.meta,
             "workers": self.group.size,
             "rng": self.rng.bit_generator.state,
             "counters": [self.update, self.decisions, self.steps],
@@ -320,12 +355,15 @@ class Trainer:
         self.batch.restore({k: group("batch/")[k].view(v.dtype).reshape(v.shape) for k, v in saved.items()})
         self.method.load(group("method/"))
         # In the same order on all workers, which gather these one after the other; files give them in any order.
-        self.recent = {name: group("recent/")[name] for name in self.recent}
+        recent = group("recent/")
+        # Resume points of earlier versions do not tell who played.
+        unknown = np.full((len(recent["outcome"]), self.batch.robots), -1.0)
+        self.recent = {name: recent.get(name, unknown) for name in self.recent}
         self.collector.load(group("collector/"))
         for index, (player, optimiser) in enumerate(zip(self.players, self.optimisers, strict=True)):
             player.generator.set_state(torch.from_numpy(arrays[f"{index}/generator"].copy()))
             player.scale.load(arrays[f"{index}/scale"])
-            for name, tensor in self._weights(index).items():
+            for name, tensor in self._weights(index).items() if player.store is not None else ():
                 tensor.copy_(torch.from_numpy(arrays[f"{index}/{name}"]))
             if optimiser is not None:
                 state: dict[int, dict[str, torch.Tensor]] = {}
@@ -333,6 +371,7 @@ class Trainer:
                     number, name = key.split("/")
                     state.setdefault(int(number), {})[name] = torch.from_numpy(value.copy())
                 optimiser.load_state_dict({"state": state, "param_groups": optimiser.state_dict()["param_groups"]})
+        self.collector.refresh()
         self.rng.bit_generator.state = meta["rng"]
         self.update, self.decisions, self.steps = meta["counters"]
         self.seconds = meta["seconds"]

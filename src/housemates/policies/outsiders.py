@@ -24,6 +24,7 @@ class Senses:
     observations: tuple[str, ...] = ()
     pictures: tuple[str, ...] = ()
     latent: int = 0
+    branches: bool = False
     informed: bool = False
     memory_size: int = 0
 

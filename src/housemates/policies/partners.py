@@ -12,13 +12,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from housemates.kernels.files import write_whole
 from housemates.sim.scripted import SCRIPTS, script
 
 if TYPE_CHECKING:
-    from housemates.policies.outsiders import Outsider
     from housemates.policies.policy import Policy
 
 Kind = Literal["script", "learned", "latent", "random", "function", "person"]
@@ -194,7 +193,7 @@ def resolve_all(texts: Iterable[str], task: str | None = None) -> list[Partner]:
     return [dataclasses.replace(p, name=_longer(p)) if often[p.name] > 1 else p for p in found]
 
 
-def load(partner: Partner) -> Policy | Outsider | None:
+def load(partner: Partner) -> Policy | None:
     """What acts for a partner; None for scripts (the simulator moves them) and people."""
     if partner.kind in ("learned", "latent"):
         from housemates.policies.checkpoint import load_policy, read_description
@@ -206,7 +205,8 @@ def load(partner: Partner) -> Policy | Outsider | None:
     if partner.kind in ("random", "function"):
         from housemates.policies.outsiders import Chance, Function
 
-        return Chance() if partner.kind == "random" else Function(partner.path)
+        # They are no networks, but whoever plays asks them as if they were.
+        return cast("Policy", Chance() if partner.kind == "random" else Function(partner.path))
     return None
 
 
