@@ -1,0 +1,237 @@
+// The page: it learns what the server has, then watches, plays or shows training. `window.housemates` tells tests and curious people what is going on.
+
+import { $, askJson, el, query, tell, typing } from "./page.js";
+import { learn } from "./words.js";
+import { Play } from "./play.js";
+import { Socket } from "./socket.js";
+import { Train } from "./train.js";
+import { Viewer } from "./viewer.js";
+import { Watch } from "./watch.js";
+
+const facts = { ready: false, mode: "watch", errors: [], connected: false, preparing: false, over: null };
+let viewer, watch, play, train, socket, start;
+
+/** Light or dark: as chosen here before, else as the system has it. */
+function theme(next) {
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const set = (name) => {
+    document.documentElement.dataset.theme = name;
+    viewer?.dress();
+  };
+  let kept = null;
+  try {
+    kept = localStorage.getItem("theme");
+    if (next) localStorage.setItem("theme", (kept = next));
+  } catch {
+    kept = next; // Storage may be forbidden; the choice then lasts as long as the page.
+  }
+  set(kept ?? (dark.matches ? "dark" : "light"));
+  dark.onchange = () => !kept && set(dark.matches ? "dark" : "light");
+}
+
+/** Show one of the modes: watch, play, train. */
+function mode(name) {
+  facts.mode = name;
+  document.body.dataset.mode = name;
+  const playing = name === "play" && Boolean(play.game);
+  for (const tab of document.querySelectorAll("nav button")) {
+    if (tab.dataset.mode === name) tab.setAttribute("aria-current", "page");
+    else tab.removeAttribute("aria-current");
+  }
+  $("transport").hidden = name !== "watch" || !viewer.film;
+  $("skills").hidden = $("pad").hidden = !playing;
+  $("task").hidden = !playing;
+  $("training").hidden = name !== "train";
+  $("setup").hidden = name !== "play" || playing;
+  $("robots").hidden = !viewer.film || name === "train";
+  $("empty").hidden = name !== "watch" || Boolean(viewer.film);
+  if (name !== "watch") watch.list(false);
+  if (name === "play" && !playing) play.setup();
+  if (name === "train") train.show(train.run ?? start.run ?? start.runs[0]?.id);
+  else train.hide();
+  viewer.dirty = true;
+}
+
+/** A live game has been entered: a person's is played, any other watched. */
+async function enter(game) {
+  facts.preparing = false;
+  facts.over = null;
+  tell("");
+  const again = viewer.live?.game === game.game;
+  await viewer.enter(game);
+  play.game = null;
+  if (game.human >= 0 && game.owner) {
+    await play.enter(game);
+    mode("play");
+  } else mode("watch");
+  if (!again) facts.games = (facts.games ?? 0) + 1;
+  // Frames that came while the home was being fetched were not drawn: ask for the newest.
+  if (held) {
+    frame(held);
+    held = null;
+  }
+}
+
+let held = null;
+let entering = Promise.resolve();
+
+function frame(given) {
+  viewer.frame(given);
+  if (play.game) play.frame(given);
+}
+
+const hear = {
+  state(connected, reason) {
+    facts.connected = connected;
+    if (!connected) tell(reason || "the line to the server is cut - trying again", 0);
+    else tell("");
+  },
+  preparing(message) {
+    facts.preparing = true;
+    tell(message.what, 0);
+  },
+  game(message) {
+    held = null;
+    facts.entering = true;
+    entering = enter(message).catch((error) => tell(error.message)).finally(() => (facts.entering = false));
+  },
+  frame(given) {
+    if (facts.entering) held = given;
+    else frame(given);
+  },
+  events(message) {
+    entering.then(() => viewer.live?.events.push(...message.events));
+  },
+  thought(message) {
+    viewer.live?.decisions.push(message);
+  },
+  clock(message) {
+    viewer.playing = !message.paused;
+    viewer.rate = message.hz;
+    viewer.dirty = true;
+  },
+  async over(message) {
+    await entering;
+    facts.over = message;
+    const person = play.game;
+    if (person) play.end(message);
+    try {
+      await viewer.finished(message.recording);
+      mode(facts.mode);
+    } catch (error) {
+      tell(error.message);
+    }
+  },
+  error(message) {
+    facts.preparing = false;
+    facts.refused = message.error;
+    tell(message.error);
+  },
+};
+
+function keys(event) {
+  if (typing(event)) return;
+  if (event.key === "?") return about();
+  if (event.key === "l") return $("theme").click();
+  if (play.on || facts.mode !== "watch") return undefined;
+  const by = event.shiftKey ? 10 : 1;
+  const camera = ["orbit", "top", "follow0", "follow1", "eyes"][Number(event.key) - 1];
+  if (event.key === " ") viewer.toggle();
+  else if (event.key === "ArrowLeft" || event.key === ",") viewer.step(-by);
+  else if (event.key === "ArrowRight" || event.key === ".") viewer.step(by);
+  else if (event.key === "Home") viewer.seek(viewer.low);
+  else if (event.key === "End") viewer.seek(viewer.high);
+  else if (event.key === "s") watch.swap();
+  else if (camera) viewer.camera(camera);
+  else return undefined;
+  return event.preventDefault();
+}
+
+function about() {
+  const rows = [["Space", "play or pause"], ["← →", "one step back or on; with shift ten"], ["1 … 5", "cameras: orbit, top, follow 0, follow 1, eyes"], ["S", "swap the partner from here"], ["L", "light or dark"],
+    ["W A D or arrows", "playing: drive ahead, turn"], ["1 … 6", "playing: fetch and bring things, open"], ["E", "playing: pick, place or open what is in reach"], ["S", "playing: stand still"], ["C, P", "playing: camera, pause"]];
+  $("about").replaceChildren(el("form", { method: "dialog" },
+    el("h2", { id: "about-title" }, "Keys"),
+    el("table", {}, ...rows.map(([key, text]) => el("tr", {}, el("td", {}, el("kbd", {}, key)), el("td", {}, text)))),
+    el("p.faint", {}, `housemates ${start.version}. Everything runs on your machine; the page asks no other server for anything.`),
+    el("div.buttons", {}, el("button.primary", {}, "Close"))));
+  $("about").showModal();
+}
+
+/** What tests read: plain values, made when they are asked for. */
+function expose() {
+  const plain = (found) => found && Object.fromEntries(Object.entries(found).filter(([key]) => key !== "depth").map(([key, value]) => [key, ArrayBuffer.isView(value) ? [...value] : value]));
+  const brief = (film) => film && { id: film.id, game: film.game, live: film.live, first: film.first, length: film.length, outcome: film.outcome, robots: film.robots, human: film.human, events: film.events, bands: film.bands, things: film.things };
+  window.housemates = {
+    get facts() { return { ...facts, mode: facts.mode, drops: socket.drops }; },
+    get step() { return Math.floor(viewer.cursor); },
+    get steps() { return viewer.high; },
+    get playing() { return viewer.playing; },
+    get film() { return brief(viewer.film); },
+    get other() { return brief(viewer.other); },
+    get future() { return viewer.future; },
+    get camera() { return viewer.stage.kind; },
+    get caption() { return $("caption").textContent; },
+    get drawn() { return viewer.stage.drawn; },
+    get latest() { return plain(viewer.latest); },
+    get latencies() { return play.latencies; },
+    frameOf: (which, step) => plain(viewer[which]?.frame(step - viewer[which].first)),
+    /** Page coordinates of an entity, or null when it cannot be seen. */
+    where(entity) {
+      const { cast, home } = viewer.stage;
+      const place = entity < 2 ? cast.things[entity].position.toArray() : entity < 4 ? cast.goalPoints[entity - 2].toArray() : home.told.receptacles.find((r) => r.entity === entity)?.center;
+      const at = place && viewer.stage.project(place);
+      const box = $("view").getBoundingClientRect();
+      return at && [at[0] + box.left, at[1] + box.top];
+    },
+    pickAt: (x, y) => viewer.stage.pick(x - $("view").getBoundingClientRect().left, y - $("view").getBoundingClientRect().top, [...(viewer.latest?.held ?? [])]),
+    seek: (step) => viewer.seek(step),
+    cut: () => socket.line.close(),
+  };
+}
+
+async function begin() {
+  theme();
+  const bodies = askJson("/api/bodies");
+  start = await askJson("/api/start");
+  learn(start);
+  socket = new Socket(hear);
+  viewer = new Viewer(await bodies, socket, start.hz.most);
+  watch = new Watch(start, viewer, socket);
+  play = new Play(start, viewer, socket);
+  train = new Train(start, socket);
+  play.onreplay = (id) => {
+    play.quit();
+    watch.open(id);
+  };
+  watch.onopened = () => mode("watch");
+  watch.onneeded = () => {
+    play.quit();
+    mode("watch");
+  };
+  expose();
+  $("tab-train").hidden = !start.runs.length;
+  for (const tab of document.querySelectorAll("nav button")) {
+    tab.onclick = () => {
+      if (tab.dataset.mode !== "play" && play.game) play.quit();
+      mode(tab.dataset.mode);
+    };
+  }
+  $("theme").onclick = () => theme(document.documentElement.dataset.theme === "dark" ? "light" : "dark");
+  $("help").onclick = about;
+  addEventListener("keydown", keys);
+  $("empty").replaceChildren(el("h2", {}, "Two robots, one home"), el("p.faint", {}, "Choose a recording, drop one onto this page, or play with a robot yourself."),
+    el("div.buttons", {}, el("button", { type: "button", onclick: () => watch.list(true) }, "Recordings"), el("button.primary", { type: "button", onclick: () => mode("play") }, "Play")));
+  socket.open();
+  const recording = query.get("recording") ?? start.recording;
+  const run = query.get("run") ?? start.run;
+  if (run) train.run = run;
+  const wanted = query.get("mode") ?? start.mode;
+  if (recording && wanted !== "play") await watch.open(recording, !query.has("still"));
+  mode(run && !query.has("recording") ? "train" : wanted === "play" ? "play" : "watch");
+  facts.ready = true;
+}
+
+addEventListener("error", (event) => facts.errors.push(String(event.message)));
+addEventListener("unhandledrejection", (event) => facts.errors.push(String(event.reason)));
+begin().catch((error) => tell(error.message, 0));

@@ -1,0 +1,71 @@
+// Small helpers around the document: elements by id, building them, and the token that requests need.
+
+export const query = new URLSearchParams(location.search);
+export const fast = query.has("fast");
+const token = query.get("token") ?? "";
+
+/** The element with this id. */
+export const $ = (id) => document.getElementById(id);
+
+/** Make an element: el("p.faint", {id: "x", onclick() {}}, "text", child). Text is never read as HTML. */
+export function el(what, options = {}, ...children) {
+  const [tag, ...classes] = what.split(".");
+  const made = document.createElement(tag);
+  made.className = classes.join(" ");
+  for (const [name, value] of Object.entries(options)) {
+    if (name === "tint") made.style.setProperty("--tint", value);
+    else if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
+    else if (name in made && !name.startsWith("aria")) made[name] = value;
+    else if (value !== null) made.setAttribute(name, value);
+  }
+  made.append(...children.filter((child) => child !== null && child !== undefined));
+  return made;
+}
+
+/** Mark one button of a group as pressed. */
+export function press(group, chosen) {
+  for (const button of group.querySelectorAll("button")) button.setAttribute("aria-pressed", String(chosen(button)));
+}
+
+/** Ask the server; its one-line errors become Errors. */
+export async function ask(path, options = {}) {
+  const headers = { ...(options.headers ?? {}), ...(token ? { Authorization: `Bearer ${token}` } : {}) };
+  const answer = await fetch(path, { ...options, headers });
+  if (!answer.ok) {
+    const told = await answer.json().catch(() => ({}));
+    throw new Error(told.error ?? `the server answered ${answer.status}`);
+  }
+  return answer;
+}
+
+/** Ask for JSON. */
+export const askJson = async (path, options) => (await ask(path, options)).json();
+
+/** An address with the token, for links and the websocket. */
+export const withToken = (path) => (token ? `${path}${path.includes("?") ? "&" : "?"}token=${encodeURIComponent(token)}` : path);
+
+const TYPES = { f4: Float32Array, i1: Int8Array, i2: Int16Array, i4: Int32Array, u1: Uint8Array };
+
+/** The numbers of an array of the protocol: {"type", "shape", "data"} -> typed array. */
+export function numbers(array) {
+  const bytes = Uint8Array.from(atob(array.data), (c) => c.charCodeAt(0));
+  return new TYPES[array.type](bytes.buffer);
+}
+
+let hiding = 0;
+
+/** Show one line of trouble for a while. */
+export function tell(text, seconds = 6) {
+  $("notice").textContent = text;
+  $("notice").hidden = !text;
+  clearTimeout(hiding);
+  if (text && seconds) hiding = setTimeout(() => ($("notice").hidden = true), 1000 * seconds);
+}
+
+/** Colours of robots and things, from the style sheet. */
+export const robotTint = (r) => `var(--robot${r % 4})`;
+export const thingTint = (i) => `var(--thing${i % 2})`;
+export const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+/** Whether somebody is typing, so that keys are not commands. */
+export const typing = (event) => event.target.closest?.("input, select, textarea, dialog") !== null || event.ctrlKey || event.metaKey || event.altKey;

@@ -1,0 +1,79 @@
+// The line to the server: JSON out, JSON and frames in. It comes back by itself, and into the game it was in.
+
+import { withToken } from "./page.js";
+import { readFrame } from "./film.js";
+
+const PATIENCE = [300, 800, 2000, 4000]; // Milliseconds before the next attempt to come back.
+const FINAL = { 4400: "the server did not understand this page - reload it", 4401: "this address needs its token: use the one that was printed", 4403: "the server refused this page", 4409: "too many people are watching already", 4429: "too many messages - reload the page" };
+
+export class Socket {
+  /** hear: {type: (message) => ..., frame: (frame) => ..., state: (connected, reason) => ...}. */
+  constructor(hear) {
+    this.hear = hear;
+    this.connected = false;
+    this.game = null;
+    this.waiting = [];
+    this.tries = 0;
+    this.drops = 0;
+    this.seen = 0;
+  }
+
+  open() {
+    const address = new URL(withToken("/ws"), location.href);
+    address.protocol = address.protocol.replace("http", "ws");
+    const line = (this.line = new WebSocket(address));
+    line.binaryType = "arraybuffer";
+    line.onopen = () => line.send(JSON.stringify({ type: "hello", depth: true }));
+    line.onmessage = ({ data }) => (typeof data === "string" ? this.#told(JSON.parse(data)) : this.#frame(readFrame(data)));
+    line.onclose = ({ code }) => {
+      if (this.line !== line) return;
+      this.connected = false;
+      this.drops += 1;
+      this.hear.state(false, FINAL[code] ?? "");
+      if (FINAL[code]) return;
+      setTimeout(() => this.open(), PATIENCE[Math.min(this.tries++, PATIENCE.length - 1)]);
+    };
+  }
+
+  /** Send a message, now or as soon as the line is there. */
+  send(message) {
+    if (this.connected) this.line.send(JSON.stringify(message));
+    else this.waiting.push(message);
+  }
+
+  /** Input of a moment: worth nothing later. */
+  hint(message) {
+    if (this.connected) this.line.send(JSON.stringify(message));
+  }
+
+  /** The frame has been drawn: the server may send the newest. */
+  drawn(frame) {
+    if (frame.number <= this.seen) return;
+    this.seen = frame.number;
+    this.hint({ type: "ack", frame: frame.number });
+  }
+
+  leave() {
+    if (this.game) this.hint({ type: "leave" });
+    this.game = null;
+  }
+
+  #told(message) {
+    if (message.type === "welcome") {
+      this.connected = true;
+      this.tries = 0;
+      this.seen = 0;
+      this.hear.state(true, "");
+      if (this.game) this.send({ type: "join", game: this.game.game, ...(this.game.key ? { key: this.game.key } : {}) });
+      this.waiting.splice(0).forEach((waiting) => this.send(waiting));
+    }
+    if (message.type === "game") this.game = message;
+    this.hear[message.type]?.(message);
+  }
+
+  #frame(frame) {
+    this.hear.frame(frame);
+    // A tab in the background draws nothing; it must not look like a slow one.
+    if (document.hidden) this.drawn(frame);
+  }
+}

@@ -1,0 +1,130 @@
+// Time as a picture: a lane of skills for each robot, sub-goals as marks, the end in its colour, a cursor to drag.
+
+import { $, css } from "./page.js";
+import { sort } from "./words.js";
+
+const STRENGTH = { work: 1, go: 0.5, drive: 0.38, wait: 0.14 };
+const LANE = 24;
+const MARKS = 24;
+const LEFT = 66;
+const RIGHT = 14;
+
+export class Timeline {
+  /** seek(step) is called while the cursor is dragged. */
+  constructor(seek) {
+    this.canvas = $("timeline");
+    this.films = [];
+    let down = false;
+    const go = (event) => seek(this.step(event.offsetX));
+    this.canvas.addEventListener("pointerdown", (event) => {
+      down = true;
+      this.canvas.setPointerCapture(event.pointerId);
+      go(event);
+    });
+    this.canvas.addEventListener("pointermove", (event) => down && go(event));
+    this.canvas.addEventListener("pointerup", () => (down = false));
+    this.canvas.addEventListener("pointercancel", () => (down = false));
+    new ResizeObserver(() => this.draw()).observe(this.canvas);
+  }
+
+  /** The step of the episode under pixel x. */
+  step(x) {
+    const share = (x - LEFT) / Math.max(1, this.canvas.clientWidth - LEFT - RIGHT);
+    return Math.round(this.low + Math.max(0, Math.min(1, share)) * (this.high - this.low));
+  }
+
+  /** films: the recorded one, and the other future if there is one; cursor: step of the episode. */
+  set(films, low, high, cursor) {
+    Object.assign(this, { films, low, high, cursor });
+    const lanes = films.reduce((sum, film) => sum + film.robots.length, 0);
+    const tall = MARKS + LANE * lanes + (films.length > 1 ? 6 : 0) + 14;
+    if (this.tall !== tall) this.canvas.style.height = `${(this.tall = tall)}px`;
+    this.canvas.setAttribute("aria-valuemin", low);
+    this.canvas.setAttribute("aria-valuemax", high);
+    this.canvas.setAttribute("aria-valuenow", Math.floor(cursor));
+    this.draw();
+  }
+
+  draw() {
+    const { canvas } = this;
+    const [width, height] = [canvas.clientWidth, canvas.clientHeight];
+    if (!width || !this.films.length) return;
+    const scale = Math.min(devicePixelRatio, 2);
+    canvas.width = width * scale;
+    canvas.height = height * scale;
+    const pen = canvas.getContext("2d");
+    pen.scale(scale, scale);
+    const x = (step) => LEFT + ((step - this.low) / Math.max(1, this.high - this.low)) * (width - LEFT - RIGHT);
+    let y = MARKS;
+    this.films.forEach((film, n) => {
+      this.#lanes(pen, film, n, x, y);
+      y += LANE * film.robots.length + 6;
+    });
+    this.films.forEach((film, n) => this.#marks(pen, film, n, x, height));
+    pen.strokeStyle = pen.fillStyle = css("--ink");
+    pen.lineWidth = 1.5;
+    const at = x(this.cursor);
+    pen.beginPath();
+    pen.moveTo(at, 3);
+    pen.lineTo(at, height - 13);
+    pen.stroke();
+    pen.beginPath();
+    pen.arc(at, 5, 4.5, 0, 7);
+    pen.fill();
+    pen.fillStyle = css("--faint");
+    pen.font = "11px system-ui";
+    pen.textAlign = "center";
+    const every = [5, 10, 20, 50, 100, 200].find((v) => x(v) - x(0) > 44) ?? 400;
+    for (let step = Math.ceil(this.low / every) * every; step <= this.high; step += every) pen.fillText(String(step), x(step), height - 2);
+  }
+
+  #lanes(pen, film, n, x, top) {
+    film.robots.forEach((_, r) => {
+      const y = top + LANE * r;
+      const tint = css(`--robot${r % 4}`);
+      pen.fillStyle = css("--hover");
+      pen.fillRect(x(film.first), y, Math.max(1, x(film.first + film.length - 1) - x(film.first)), LANE - 4);
+      pen.fillStyle = css("--ink");
+      pen.font = "12px system-ui";
+      pen.textAlign = "left";
+      pen.fillText(film.human === r ? "you" : `robot ${r}${n ? "′" : ""}`, 6, y + 14);
+      for (const band of film.bands) {
+        if (band.robot !== r) continue;
+        const [from, to] = [x(film.first + band.first), x(film.first + band.last)];
+        pen.globalAlpha = STRENGTH[sort(band.action)];
+        pen.fillStyle = tint;
+        pen.fillRect(from, y, Math.max(1.5, to - from - 1), LANE - 4);
+        pen.globalAlpha = 1;
+        pen.fillStyle = css("--ink");
+        pen.font = "11px system-ui";
+        if (band.short && pen.measureText(band.short).width < to - from - 8) pen.fillText(band.short, from + 4, y + 14);
+      }
+    });
+  }
+
+  #marks(pen, film, n, x, height) {
+    for (const event of film.events) {
+      const at = x(film.first + event.tick);
+      if (event.kind === "subgoal") {
+        const lane = this.films.slice(0, n).reduce((sum, f) => sum + LANE * f.robots.length + 6, MARKS) + LANE * event.robot;
+        pen.fillStyle = css(event.what.endsWith("1") ? "--thing1" : event.what.endsWith("0") ? "--thing0" : "--ink");
+        pen.strokeStyle = css("--paper");
+        pen.lineWidth = 1.5;
+        pen.beginPath();
+        for (const [dx, dy] of [[0, -7], [7, 0], [0, 7], [-7, 0]]) pen.lineTo(at + dx, lane + 10 + dy);
+        pen.closePath();
+        pen.fill();
+        pen.stroke();
+      } else if (event.kind === "infeasible" || event.kind === "interruption") {
+        pen.fillStyle = css(event.kind === "infeasible" ? "--bad" : "--faint");
+        pen.fillRect(at - 1, MARKS - 7, 2, 6);
+      } else {
+        pen.fillStyle = css(event.kind === "success" ? "--good" : "--bad");
+        pen.fillRect(at - 1.5, MARKS - 14, 3, height - MARKS);
+        pen.font = "600 11px system-ui";
+        pen.textAlign = "right";
+        pen.fillText(event.text, at - 5, MARKS - 7);
+      }
+    }
+  }
+}
