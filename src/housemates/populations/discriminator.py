@@ -252,7 +252,9 @@ class DiversityReward:
         for key, values in state.items():
             if key.startswith("adam/"):
                 _, number, name = key.split("/")
-                moments.setdefault(int(number), {})[name] = torch.from_numpy(values.copy())
+                # Files hold no arrays without axes; the count of steps is one.
+                shape = () if name == "step" else values.shape
+                moments.setdefault(int(number), {})[name] = torch.from_numpy(values.copy()).reshape(shape)
         self.optimiser.load_state_dict({"state": moments, "param_groups": self.optimiser.state_dict()["param_groups"]})
         self.updates, self.buffer.at = (int(number) for number in state["counters"])
         self.buffer.size = len(state["buffer/label"])
