@@ -14,7 +14,23 @@ if TYPE_CHECKING:
     from housemates.populations.run import Run
     from housemates.tasks.episodes import Episodes
 
-MethodName = Literal["gt_coord", "solo"]
+MethodName = Literal[
+    "gt_coord",
+    "solo",
+    "sp",
+    "pbt",
+    "fcp",
+    "trajedi",
+    "pbt_state",
+    "bdp",
+    "bdp_no_discriminator",
+    "bdp_no_latent_no_discriminator",
+    "bdp_shared_encoder",
+    "bdp_separate",
+    "bdp_rgb",
+    "bdp_state",
+    "own",
+]
 PresetName = Literal["smoke", "state", "laptop", "paper"]
 ObservationsName = Literal["state", "depth", "blind", "predicates", "rgb"]
 
@@ -25,6 +41,8 @@ def train(
     preset: PresetName | None = None,
     observations: ObservationsName | None = None,
     split: SplitName | None = None,
+    stage: Literal[1, 2] | None = None,
+    population: tuple[str, ...] = (),
     robots: int | None = None,
     workers: int | None = None,
     threads: int | None = None,
@@ -40,18 +58,28 @@ def train(
 ) -> None:
     """Train robots. The run is a folder; kill it whenever you like, `--resume` continues it bit for bit.
 
+    Most methods have two stages: first a population learns together, then one fresh agent learns to work with everybody of
+    that population. `gt_coord` and `solo` have only the first, `own` only the second.
+
     Args:
-        method: Who learns with whom (default gt_coord: as many policies as robots, always together).
+        method: Who learns with whom; default gt_coord, or own with --population. gt_coord: as many policies as robots, always
+            together. solo: one robot alone. sp: each member plays with itself. pbt: with random members. fcp: sp with earlier
+            versions as partners. trajedi: pbt, paid for decisions of one's own. bdp: one policy with 8 latents, paid for
+            behaviours that can be told apart. bdp_*: its ablations and variants. pbt_state: pbt on the ground truth. own: the
+            partners that --population names.
         task: What is to be done (default tidy_house).
         preset: How long and with which network: smoke (under a minute), state (no pictures), laptop (the default), paper.
         observations: What robots see; default: the preset's.
         split: Where the homes come from; default: the preset's.
+        stage: Train only the population (1), or only the agent (2, with --population or with --resume of a finished stage 1).
+        population: Partners of stage 2: run folders (all members), RUN/3, RUN/z5, folders of policies, random, script/NAME,
+            package.module:function. Holdouts of the evaluation are refused.
         robots: Robots in each home (default 2, for solo 1).
         workers: Processes that train together, each on one core (default 1).
         threads: Torch's threads in each worker (default 1).
         seed: Decides everything that is drawn (default 0).
-        decisions: How long to train; default: the preset's.
-        change: Settings to change, such as ppo.epochs=4 homes=128 policy.hidden=64 rules.speed=slow.
+        decisions: How long to train each stage, in decisions of all learners together; default: the preset's.
+        change: Settings to change, such as ppo.epochs=4 homes=128 policy.hidden=64 rules.speed=slow method.members=4.
         device: Where networks run; auto takes a GPU if there is one.
         out: The folder of the run; default: runs/METHOD-TASK-PRESET-SEED.
         resume: Continue the run in this folder.
@@ -60,23 +88,38 @@ def train(
         quiet: Show nothing while training.
     """
     from housemates.learning.distributed import launch, under_torchrun
-    from housemates.populations.run import check_versions, create, read, work
+    from housemates.populations.run import check_versions, complete, create, extend, read, work
 
     if hours is not None and hours <= 0:
         raise ValueError(f"--hours {hours} - it must be positive")
-    asked = {"method": method, "task": task, "preset": preset, "observations": observations, "split": split, "robots": robots}
+    asked: dict[str, object] = {
+        "method": method,
+        "task": task,
+        "preset": preset,
+        "observations": observations,
+        "split": split,
+        "robots": robots,
+    }
     asked |= {"workers": workers, "threads": threads, "seed": seed, "decisions": decisions}
     if resume is not None:
         if out is not None:
             raise ValueError("give either --out (a new run) or --resume (an old one)")
         if change:
             raise ValueError(f"a run cannot change while it is resumed - leave out --change {change[0]}, or start a new one")
+        if population:
+            raise ValueError("a run keeps its partners while it is resumed - leave out --population, or start a new run")
         folder, run = resume, read(resume)
         check_same(run, asked, folder)
+        if stage is not None and stage not in run.stages:
+            if stage == 1 or not complete(folder, 1):
+                raise ValueError(f"{folder} has no finished first stage to train an agent with - train that first")
+            extend(folder)
+            run = read(folder)
         check_versions(run, folder)
     else:
         count = int(os.environ["WORLD_SIZE"]) if under_torchrun() else 1
-        run = new_run(asked | {"workers": workers or count}, change, device)
+        asked |= {"workers": workers or count, "stage": stage, "population": population or None}
+        run = new_run(asked, change, device)
         folder = out or Path("runs") / f"{run.method}-{run.task}-{run.preset}-{run.training.seed}"
         if not under_torchrun() or (os.environ["RANK"] == "0" and not _restarted(folder, run)):
             create(folder, run)
@@ -99,25 +142,31 @@ def new_run(asked: dict, change: tuple[str, ...], device: str) -> Run:
     import torch
 
     from housemates.learning.settings import change as changed
+    from housemates.populations import METHODS
     from housemates.populations.run import Run
     from housemates.presets import PRESETS
 
     given = {name: value for name, value in asked.items() if value is not None}
-    method, name = given.get("method", "gt_coord"), given.get("preset", "laptop")
-    preset, robots = PRESETS[name], given.get("robots", 1 if method == "solo" else 2)
+    partners = given.get("population", ())
+    method, name = given.get("method", "own" if partners else "gt_coord"), given.get("preset", "laptop")
+    spec, preset = METHODS[method], PRESETS[name]
+    robots, stage = given.get("robots", spec.robots or 2), given.get("stage", 2 if spec.make is None else None)
+    stages = (stage,) if stage else (1, 2) if spec.two_stages else (1,)
     training = replace(
         preset.training,
         seed=given.get("seed", preset.training.seed),
         decisions=given.get("decisions", preset.training.decisions),
     )
-    observations = given.get("observations", preset.observations)
-    policy = preset.policy(observations, robots)
+    observations = given.get("observations", spec.observations or preset.observations)
+    policy, settings = preset.policy(observations, robots), spec.settings
     for setting in change:
         key, equals, text = setting.partition("=")
         if not equals:
             raise ValueError(f"--change {setting} - write it as KEY=VALUE, such as ppo.epochs=4")
         if key.startswith("policy."):
             policy = changed(policy, key.removeprefix("policy."), text)
+        elif key.startswith("method."):
+            settings = changed(settings, key.removeprefix("method."), text)
         else:
             training = changed(training, key, text)
     if device == "auto":
@@ -134,6 +183,9 @@ def new_run(asked: dict, change: tuple[str, ...], device: str) -> Run:
         device=device,
         policy=policy,
         training=training,
+        stages=stages,
+        population=partners,
+        settings=settings,
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from batches import episodes, home
-from housemates.populations import METHODS, run
+from housemates.populations import run
 from housemates.populations.run import Run, Versions, check_versions, create, read, stopping, work
 from learners import SHORT, TINY, trainer
 
@@ -98,12 +98,6 @@ def test_an_unknown_method_is_answered_with_the_nearest_one():
 def test_there_is_at_least_one_of_everything(name):
     with pytest.raises(ValueError, match="at least 1"):
         replace(RUN, **{name: 0})
-
-
-def test_every_method_is_made_from_a_policy_robots_and_a_seed():
-    for name, method in METHODS.items():
-        robots = 1 if name == "solo" else 2
-        assert len(method(replace(TINY, robots=robots), robots, 0).policies) == robots
 
 
 @pytest.fixture

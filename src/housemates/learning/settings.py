@@ -58,6 +58,8 @@ def nearest(word: str, known: list[str]) -> str:
 def _value(hint: Any, value: Any, where: str) -> Any:
     """A JSON value as the type a field asks for."""
     origin, choices = get_origin(hint), get_args(hint)
+    if hint is Any:
+        return value
     if dataclasses.is_dataclass(hint):
         return from_json(hint, value, where)
     if origin is Literal:

@@ -1,7 +1,8 @@
 """A run as a folder: config.json says everything that decides its bits; whoever has the folder can continue it.
 
 RUN/config.json
-RUN/stage1/  metrics.jsonl  members/00/{policy.safetensors, policy.json}  resume/  tensorboard/
+RUN/stage1/  metrics.jsonl  members/00/{policy.safetensors, policy.json, start/, middle/}  population.json  resume/
+RUN/stage2/  metrics.jsonl  agent/{policy.safetensors, policy.json}  partners.json  resume/
 """
 
 from __future__ import annotations
@@ -10,9 +11,10 @@ import json
 import os
 import platform
 import signal
+import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -22,16 +24,24 @@ import torch
 import housemates
 from housemates.homes.home import Home
 from housemates.learning import distributed
+from housemates.learning.method import Method
 from housemates.learning.record import Record
-from housemates.learning.resume import replace
+from housemates.learning.resume import replace as write_anew
 from housemates.learning.settings import from_json, nearest, to_json
 from housemates.learning.trainer import Trainer, Training
+from housemates.policies.checkpoint import read_description
 from housemates.policies.config import PolicyConfig
+from housemates.policies.partners import PARTNERS, POPULATION, Partner, population, read_partners, resolve_all, write_partners
 from housemates.populations import METHODS
+from housemates.populations.coordination import Coordination, check_partners
 from housemates.tasks.episodes import Episodes
 
 CONFIG = "config.json"
 STAGE = "stage1"
+STAGE2 = "stage2"
+STAGES = ((1,), (2,), (1, 2))
+REDRAW = 10
+"""Updates between two draws of partners in stage 2, for methods that do not say it (paper: 10)."""
 
 
 @dataclass(frozen=True)
@@ -67,30 +77,71 @@ class Run:
     """cpu or cuda."""
     policy: PolicyConfig
     training: Training
+    """Of each stage."""
     versions: Versions = field(default_factory=Versions)
+    stages: tuple[int, ...] = (1,)
+    """Which stages this run trains: 1 the population, 2 the coordination agent."""
+    population: tuple[str, ...] = ()
+    """Whom stage 2 trains with, as they were named; empty for the population of stage 1."""
+    zero_shot: bool = True
+    """Whether the partners of stage 2 are such that holdouts are strangers to the agent."""
+    settings: Any = None
+    """The method's own settings (METHODS[method].settings)."""
 
     def __post_init__(self) -> None:
         if self.method not in METHODS:
             raise ValueError(f"no method '{self.method}' - {nearest(self.method, list(METHODS))}")
+        spec = METHODS[self.method]
+        if self.settings is None:
+            object.__setattr__(self, "settings", spec.settings)
         for name in ("robots", "workers", "threads"):
             if getattr(self, name) < 1:
                 raise ValueError(f"--{name} {getattr(self, name)} - it must be at least 1")
         if self.training.homes % self.workers:
             raise ValueError(f"{self.training.homes} homes cannot be shared by {self.workers} workers - choose another number")
-        if self.method == "solo" and self.robots != 1:
-            raise ValueError(f"the method 'solo' trains one robot alone, not {self.robots} - use --robots 1")
+        if spec.robots and self.robots != spec.robots:
+            what = "one robot alone" if spec.robots == 1 else f"{spec.robots} robots"
+            raise ValueError(f"the method '{self.method}' trains {what}, not {self.robots} - use --robots {spec.robots}")
+        if spec.observations and self.observations != spec.observations:
+            seen = spec.observations
+            raise ValueError(f"the method '{self.method}' sees {seen}, not {self.observations} - leave out --observations")
+        self._check_stages()
         self.training.check()
+
+    def _check_stages(self) -> None:
+        if self.stages not in STAGES:
+            raise ValueError(f"stages {list(self.stages)} - a run trains [1], [2] or [1, 2]")
+        if 1 in self.stages and METHODS[self.method].make is None:
+            raise ValueError(f"the method '{self.method}' has no first stage - use --stage 2 --population ...")
+        if 1 in self.stages and self.population:
+            raise ValueError("--population names the partners of stage 2, this run makes its own - add --stage 2")
+        if self.stages == (2,) and not self.population:
+            raise ValueError("stage 2 needs partners - name run folders or partners with --population")
+        if 2 in self.stages and self.robots < 2:
+            raise ValueError(f"stage 2 needs at least two robots, not {self.robots} - use --stage 1 or --robots 2")
 
 
 def create(folder: Path, run: Run) -> None:
-    """Begin a run: write its config into a folder that holds no run yet."""
+    """Begin a run: write its config (and whom stage 2 trains with, if named) into a folder that holds no run yet."""
     if (folder / CONFIG).exists():
         raise ValueError(f"{folder} holds a run already - continue it with --resume {folder}, or choose another --out")
+    partners = resolve_all(run.population, run.task)
+    if partners:
+        run = replace(run, zero_shot=check_partners(partners, run.robots))
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        replace(folder / CONFIG, (json.dumps(to_json(run), indent=2) + "\n").encode())
+        if partners:
+            write_partners(folder / PARTNERS, partners, folder)
+        _write(folder, run)
     except OSError as error:
         raise OSError(f"cannot write to {folder}: {error.strerror or error} - choose another --out") from error
+
+
+def extend(folder: Path) -> None:
+    """Give a run of a population a second stage."""
+    run = read(folder)
+    if run.stages == (1,):
+        _write(folder, replace(run, stages=(1, 2)))
 
 
 def read(folder: Path) -> Run:
@@ -102,7 +153,18 @@ def read(folder: Path) -> Run:
         values = json.loads(path.read_text())
     except (ValueError, OSError) as error:
         raise ValueError(f"{path} is damaged ({error}) - restore it from a copy") from error
-    return from_json(Run, values, str(path))
+    return from_json(Run, _complete(values, path) if isinstance(values, dict) else values, str(path))
+
+
+def _complete(values: dict[str, Any], path: Path) -> dict[str, Any]:
+    """A config with the fields that runs of earlier versions do not have, and with the method's own settings."""
+    whole: dict[str, Any] = {"stages": [1], "population": [], "zero_shot": True, "settings": None} | values
+    if isinstance(whole.get("policy"), dict):
+        whole["policy"] = {"branches": False} | whole["policy"]
+    spec = METHODS.get(whole.get("method", ""))
+    if spec is not None and whole["settings"] is not None:
+        whole["settings"] = from_json(type(spec.settings), whole["settings"], f"{path}: settings")
+    return whole
 
 
 def check_versions(run: Run, folder: Path) -> None:
@@ -111,6 +173,21 @@ def check_versions(run: Run, folder: Path) -> None:
     for name, version in there.items():
         if here[name] != version:
             raise ValueError(f"{folder} was trained with {name} {version}, here is {here[name]} - install that, or start anew")
+
+
+def complete(folder: Path, stage: int | None = None) -> bool:
+    """Whether a run (or one stage of it) has been trained to its end."""
+    run = read(folder)
+    for number in run.stages if stage is None else (stage,):
+        if number == 1 and not (folder / POPULATION).is_file():
+            return False
+        if number == 2:
+            agent = folder / STAGE2 / "agent"
+            if not (agent / "policy.json").is_file():
+                return False
+            if read_description(agent)["meta"].get("decisions", 0) < run.training.decisions:
+                return False
+    return True
 
 
 def work(
@@ -131,6 +208,7 @@ def work(
         if not torch.cuda.is_available():
             raise ValueError(f"{folder} is a run on a GPU, and there is none here - continue it where there is one")
         torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
+    until = None if hours is None else time.monotonic() + hours * 3600
     group = distributed.join(run.device)
     try:
         if group.size != run.workers:
@@ -141,25 +219,79 @@ def work(
         homes, episodes = load(run)
         if group.rank == 0:
             group.wait()
-        spec = METHODS[run.method]
-        if spec.make is None:
-            raise ValueError(f"the method '{run.method}' has no first stage")
-        method = spec.make(run.policy, run.robots, run.training.seed, spec.settings)
-        trainer = Trainer(
-            run.training, method, episodes, homes, folder / STAGE, run.robots, group, run.policy.picture, run.device
-        )
-        trainer.load()
-        title = f"{run.method}, {run.task}, {run.observations} ({folder})"
-        shown = group.rank == 0 and not quiet
-        record = Record(folder / STAGE, title, run.training.decisions, wandb, to_json(run)) if shown else nullcontext()
-        with stopping(trainer), record as show:
-            return trainer.run(show, None if hours is None else hours * 3600)
+        for stage in run.stages:
+            if stage == 1 and (folder / POPULATION).is_file():
+                continue
+            trainer = make_trainer(folder, run, stage, homes, episodes, group)
+            trainer.load()
+            if not _train(folder, run, stage, trainer, until, wandb, quiet):
+                return False
+            if stage == 1 and group.rank == 0:
+                write_population(folder, run, trainer)
+            group.wait()
+        return True
     except RuntimeError as error:
         if not distributed.lost(error):
             raise
         raise OSError(f"worker {group.rank} has lost another one - see its own words, then use --resume {folder}") from error
     finally:
         distributed.leave()
+
+
+def make_trainer(
+    folder: Path, run: Run, stage: int, homes: Sequence[Home], episodes: Episodes, group: distributed.Group
+) -> Trainer:
+    """What trains one stage of a run, at its beginning."""
+    pixels, seed = run.policy.picture, run.training.seed
+    meta = {"method": run.method, "task": run.task, "observations": run.observations, "stage": stage}
+    method: Method
+    if stage == 1:
+        spec = METHODS[run.method]
+        if spec.make is None:
+            raise ValueError(f"the method '{run.method}' has no first stage - use --stage 2 --population ...")
+        method = spec.make(run.policy, run.robots, seed, run.settings)
+        meta["settings"] = to_json(run.settings)
+    else:
+        method = Coordination(run.policy, run.robots, seed, partners_of(folder), getattr(run.settings, "redraw", REDRAW))
+        pixels = method.pixels or pixels
+        meta["zero_shot"] = run.zero_shot
+    place = folder / (STAGE if stage == 1 else STAGE2)
+    return Trainer(run.training, method, episodes, homes, place, run.robots, group, pixels, run.device, stage, meta)
+
+
+def partners_of(folder: Path) -> list[Partner]:
+    """Whom the coordination agent of a run trains with; noted in stage2/partners.json before it begins."""
+    if not (folder / PARTNERS).is_file():
+        write_partners(folder / PARTNERS, population(folder), folder)
+    return read_partners(folder / PARTNERS, folder)
+
+
+def write_population(folder: Path, run: Run, trainer: Trainer) -> None:
+    """Tell who belongs to the population that stage 1 has made, and how well each of them did lately."""
+    entries = []
+    for partner in trainer.method.population():
+        description = read_description(folder / STAGE / partner.path)
+        place = partner.path.removesuffix("/start").removesuffix("/middle")
+        meta = description["meta"] | {"sha256": description["weights"]["sha256"], "robots": run.robots, "holdout": False}
+        if place == partner.path:
+            index = next(k for k, trains in enumerate(trainer.method.trains) if trains and trainer.method.place(k) == place)
+            meta |= trainer.standing(index, partner.latent if partner.kind == "latent" else None)
+        entries.append(replace(partner, path=f"{STAGE}/{partner.path}", meta=meta))
+    write_partners(folder / POPULATION, entries, folder)
+
+
+def _train(folder: Path, run: Run, stage: int, trainer: Trainer, until: float | None, wandb: bool, quiet: bool) -> bool:
+    """Train a stage to its end (True) or until its time is over (False)."""
+    numbered = f" stage {stage}" if len(run.stages) > 1 else ""
+    title = f"{run.method}{numbered}, {run.task}, {run.observations} ({folder})"
+    shown = trainer.group.rank == 0 and not quiet
+    record = Record(trainer.folder, title, run.training.decisions, wandb, to_json(run)) if shown else nullcontext()
+    with stopping(trainer), record as show:
+        return trainer.run(show, None if until is None else until - time.monotonic())
+
+
+def _write(folder: Path, run: Run) -> None:
+    write_anew(folder / CONFIG, (json.dumps(to_json(run), indent=2) + "\n").encode())
 
 
 @contextmanager
