@@ -105,6 +105,13 @@ def test_without_samples_nothing_is_learnt():
     assert all(torch.equal(before[k], v) for k, v in reward.network.state_dict().items())
 
 
+def test_a_rollout_in_which_nothing_is_paid_is_no_problem():
+    reward = DiversityReward(SMALL)
+    paid = reward.pay(store(windows(2), np.zeros(2), np.ones(2), np.ones(2)), np.zeros(2))
+    assert paid.tolist() == [0, 0]
+    assert reward.learn() == {"diversity_reward": 0.0}
+
+
 def test_the_log_tells_what_was_paid_and_told():
     reward = DiversityReward(SMALL)
     decisions = store(windows(4), np.array([0, 100, 100, 100]), np.ones(4), np.ones(4))

@@ -85,7 +85,7 @@ def pack(window: np.ndarray, clock: np.ndarray, label: np.ndarray) -> Samples:
     happened = np.arange(WINDOW) >= WINDOW - clock[:, None]
     place = np.where(happened[..., None], window[..., :2] / np.float32(FAR), np.float32(0))
     action = np.where(happened, window[..., 2], np.float32(NOTHING)).astype(np.uint8)
-    return Samples(place.reshape(len(window), -1).astype(np.float16), action, label.astype(np.uint8))
+    return Samples(place.reshape(-1, 2 * WINDOW).astype(np.float16), action, label.astype(np.uint8))
 
 
 class Discriminator(nn.Module):
