@@ -1,0 +1,308 @@
+"""One live game in one home: who sits at which robot, what the person has asked for, one step after the other.
+
+It has no clock and knows no network; `sessions` runs it. Everything is recorded, so that a game can be watched again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from housemates.homes.home import OPENABLE, Home
+from housemates.policies.partners import Partner
+from housemates.sim.batch import Batch
+from housemates.sim.captions import ENDS, TASKS
+from housemates.sim.recording import Recorder, Recording, batch_of, resume
+from housemates.sim.rules import Rules
+from housemates.sim.scripted import SCRIPTS, script
+from housemates.sim.skills import may_start
+from housemates.sim.state import MUST_DECIDE, OUTCOMES, SUCCESS
+from housemates.tasks.episodes import Episodes
+from housemates.tasks.goals import (
+    ACTIONS,
+    CLOSED_BELOW,
+    ENTITIES,
+    GOALS,
+    MOVE_FORWARD,
+    NO_OP,
+    OBJECTS,
+    OPEN,
+    PICK,
+    PLACE,
+    TURN_LEFT,
+    TURN_RIGHT,
+)
+from housemates.tasks.tasks import get_task
+from housemates.web.checks import check_in_home
+from housemates.web.messages import Refused
+from housemates.web.players import Mind, seat
+from housemates.web.show import episode_in_words, events_in_words, things_of
+
+KEYS = {"forward": MOVE_FORWARD, "left": TURN_LEFT, "right": TURN_RIGHT}
+"""The primitive that each key stands for."""
+ALWAYS = sum(1 << a for a in range(len(ACTIONS)) if a < PICK or a >= NO_OP)
+"""Bits of the actions that can always start."""
+INSTRUCTIONS = {
+    "tidy_house": (
+        "Bring both objects to where their ghosts stand.",
+        "Your partner works too: share the work, and do not bump into each other.",
+    ),
+    "set_table": (
+        "The bowl is in the right drawer, the apple in the fridge. Open them.",
+        "Bring the bowl to the table and the apple into the bowl, in any order.",
+        "Your partner works too: share the work, and do not bump into each other.",
+    ),
+    "prepare_groceries": (
+        "The fridge is open. Bring the object in it to the counter.",
+        "Bring the object from the table into the fridge.",
+        "Your partner works too: share the work, and do not bump into each other.",
+    ),
+}
+"""What a person is told, by task."""
+
+
+class LiveRecorder(Recorder):
+    """A recorder whose events can be read while it records."""
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        """What has happened so far."""
+        return self._events
+
+
+class Game:
+    """One episode being played."""
+
+    def __init__(self, batch: Batch, team: Sequence[Partner], minds: dict[int, Mind], solo_steps: int = -1) -> None:
+        """team: who sits at each robot; minds: the policies among them, by robot."""
+        self.batch, self.team, self.minds, self.solo_steps = batch, list(team), minds, solo_steps
+        self.human = next((r for r, who in enumerate(team) if who.kind == "person"), -1)
+        self.recorder = LiveRecorder(batch, names=[who.name for who in team])
+        self.first = int(batch.state.clock[0])
+        self.task = get_task(batch.episodes.task)
+        self.episode = {name: array[:1] for name, array in batch.episodes.arrays().items()}
+        self.things = things_of([int(kind) for kind in self.episode["kind"][0]])
+        self._wish: list[int] = []
+        self._cut = False
+        self._keys: dict[str, int] = {}
+
+    @property
+    def over(self) -> bool:
+        """Whether the episode has ended."""
+        return self.recorder.over
+
+    def act(self, action: int) -> None:
+        """The person wants to start an action at once."""
+        self._wish, self._cut = [action], True
+        self._keys.clear()
+
+    def click(self, entity: int) -> None:
+        """The person wants to do the sensible thing at an entity: go there, then what can be done there."""
+        after = self._after(entity)
+        near = after is not None and self.may(self.human, after)
+        self._wish = [after] if near and after is not None else [entity] if after is None else [entity, after]
+        self._cut = True
+        self._keys.clear()
+
+    def key(self, name: str, down: bool) -> None:
+        """The person presses or releases the key of a primitive."""
+        if down:
+            self._wish = []
+            self._keys.setdefault(name, 0)
+        else:
+            self._keys.pop(name, None)
+
+    def stop(self) -> None:
+        """The person wants to stand still."""
+        self._keys.clear()
+        self._wish, self._cut = [], False
+        if self.human >= 0 and not self.over and self.batch.state.action[0, self.human] != MUST_DECIDE:
+            self._wish, self._cut = [NO_OP], True
+
+    def tick(self) -> None:
+        """One step of the home."""
+        robots, state = self.batch.robots, self.batch.state
+        actions = np.full((1, robots), -1)
+        likely, value = np.full((1, robots, len(ACTIONS)), np.nan), np.full((1, robots), np.nan)
+        decide = self.batch.decide[0]
+        for robot, mind in self.minds.items():
+            if decide[robot]:
+                actions[0, robot], found, value[0, robot] = mind.decide()
+                if found is not None:
+                    likely[0, robot] = found
+        if self.human >= 0:
+            wanted = self._person(bool(decide[self.human]))
+            if wanted is not None and state.action[0, self.human] == MUST_DECIDE:
+                actions[0, self.human] = wanted
+            elif wanted is not None:
+                self.recorder.assign(self.human, wanted)
+        self.recorder.tick(actions, likely, value)
+
+    def may(self, robot: int, action: int) -> bool:
+        """Whether an action could start now."""
+        return bool(may_start(self.batch.world, self.batch.records[0], robot, action))
+
+    def possible(self) -> np.ndarray:
+        """[R] uint32: bit a is set if action a could start now."""
+        return np.array(
+            [ALWAYS | sum(1 << a for a in range(PICK, NO_OP) if self.may(r, a)) for r in range(self.batch.robots)], np.uint32
+        )
+
+    def events(self, start: int = 0) -> list[dict[str, Any]]:
+        """What has happened, from event number `start` on, in words."""
+        return events_in_words(self.recorder.events[start:], self.things)
+
+    def subgoals(self) -> list[str]:
+        """The task's sub-goals in words."""
+        words = dict(zip(OBJECTS, self.things, strict=True))
+        return [f"{s.verb} the {words.get(s.thing, s.thing.replace('_', ' '))}" for s in self.task.subgoals]
+
+    def describe(self) -> dict[str, Any]:
+        """What a page must know of the game before its first frame."""
+        home = self.batch.homes[0]
+        return {
+            "task": self.task.name,
+            "title": f"{TASKS[self.task.name]}, home {home.name}, episode {int(self.episode['id'][0])}",
+            "home": home.name,
+            "home_hash": home.content_hash,
+            "episode_id": int(self.episode["id"][0]),
+            "robots": [who.name for who in self.team],
+            "human": self.human,
+            "horizon": self.batch.rules.horizon,
+            "first": self.first,
+            "solo_steps": self.solo_steps,
+            "instructions": list(INSTRUCTIONS[self.task.name]),
+            "subgoals": self.subgoals(),
+            **episode_in_words(self.episode),
+        }
+
+    def result(self) -> dict[str, Any]:
+        """How it ended: success, time against solo, who did what."""
+        state, count = self.batch.state, len(self.task.subgoals)
+        outcome = OUTCOMES[int(self.batch.ended.outcome[0])] if self.over else OUTCOMES[0]
+        return {
+            "outcome": outcome,
+            "text": ENDS[outcome],
+            "steps": int(state.clock[0]),
+            "solo_steps": self.solo_steps,
+            "return": float(state.total[0]),
+            "done_by": [int(robot) for robot in state.done_by[0, :count]],
+            "subgoals": self.subgoals(),
+            "idle": [int(n) for n in state.idle[0]],
+            "distance": [float(metres) for metres in state.travelled[0]],
+        }
+
+    def _person(self, free: bool) -> int | None:
+        """What the person's robot starts in this step, None if it goes on (or stands) as it is."""
+        if self._keys:
+            # Two keys at once take turns.
+            name = min(self._keys, key=lambda k: self._keys[k])
+            self._keys[name] = max(self._keys.values()) + 1
+            return KEYS[name]
+        if self._wish and (free or self._cut):
+            self._cut = False
+            return self._wish.pop(0)
+        return None
+
+    def _after(self, entity: int) -> int | None:
+        """What one does at an entity: pick an object, place a held one at its goal, open what is closed; None for nothing."""
+        name, state, me = ENTITIES[entity], self.batch.state, self.human
+        if name in OBJECTS:
+            return PICK + OBJECTS.index(name) if state.held[0, me] < 0 else None
+        if name in GOALS:
+            number = GOALS.index(name)
+            return PLACE + number if state.held[0, me] == number else None
+        if name in OPENABLE and state.door[0, OPENABLE.index(name)] < CLOSED_BELOW:
+            return OPEN + OPENABLE.index(name)
+        return None
+
+
+def new_game(
+    episodes: Episodes, homes: Sequence[Home], episode: int, team: Sequence[Partner], rules: Rules | None = None
+) -> Game:
+    """A game of one of the episodes from its stored start."""
+    one = episodes.take([episode])
+    home = homes[int(one.home[0])]
+    # One home is enough: the others would only be packed in vain.
+    alone = replace(one, homes=(home.name,), hashes=(home.content_hash,), home=np.zeros_like(one.home))
+    batch = Batch(alone, [home], 1, len(team), rules, stored_spawns=one.spawn is not None, autoreset=False)
+    batch.reset(np.zeros(1, np.int32))
+    for robot, who in enumerate(team):
+        seat(batch, robot, who)
+    human = next((r for r, who in enumerate(team) if who.kind == "person"), 0)
+    return Game(batch, team, _minds(batch, team), solo_steps(batch, human))
+
+
+def swap(recording: Recording, frame: int, team: Sequence[Partner | None], home: Home) -> Game:
+    """The game of a recording, going on from the exact state after `frame` steps with another team.
+
+    None keeps a robot's script. Policies have seen the episode so far through their robot's eyes: their memory is what it
+    would be had they been there.
+    """
+    if len(team) != recording.robots:
+        raise Refused(f"the recording has {recording.robots} robots - name one for each")
+    if not 0 <= frame <= recording.steps:
+        raise Refused(f"the recording has frames 0 to {recording.steps}")
+    check_in_home(recording, home)
+    batch = resume(recording, frame, home)
+    if batch.state.over[0]:
+        raise Refused("the episode is over at this frame - choose an earlier one")
+    for robot, who in enumerate(team):
+        if who is not None:
+            seat(batch, robot, who)
+    everybody = [who or _script_of(recording, batch, robot) for robot, who in enumerate(team)]
+    minds = _minds(batch, everybody)
+    _remember(recording, frame, home, minds)
+    return Game(batch, everybody, minds)
+
+
+def solo_steps(batch: Batch, robot: int) -> int:
+    """Steps that a scripted robot needs alone from where a robot of a fresh game stands; -1 if it fails."""
+    if batch.episodes.spawn is None:
+        return -1
+    changed = batch.world.episodes.copy()
+    changed["spawn"][:, 0] = batch.state.pose[0, robot]
+    world = batch.world._replace(episodes=changed)
+    alone = Batch(batch.episodes, batch.homes, 1, 1, batch.rules, stored_spawns=True, autoreset=False, world=world)
+    alone.script(0, script("solo"))
+    alone.reset(np.zeros(1, np.int32))
+    alone.step(np.full((1, 1), -1))
+    return int(alone.ended.steps[0]) if int(alone.ended.outcome[0]) == SUCCESS else -1
+
+
+def _minds(batch: Batch, team: Sequence[Partner]) -> dict[int, Mind]:
+    """The policies of a team, by robot."""
+    return {r: Mind(who, batch, r, seed=r) for r, who in enumerate(team) if who.kind not in ("script", "person")}
+
+
+def _script_of(recording: Recording, batch: Batch, robot: int) -> Partner:
+    """The script that a robot of a recording follows."""
+    if batch.state.controllable[0, robot]:
+        raise Refused(f"the recording does not say who robot {robot} was - choose somebody for it")
+    name = {number: name for name, number in SCRIPTS.items()}[int(batch.state.script[0, robot])]
+    return Partner(recording.header["robots"][robot], "script", script=name)
+
+
+def _remember(recording: Recording, frame: int, home: Home, minds: dict[int, Mind]) -> None:
+    """Let policies live through the first steps of a recording at the decisions that their robots took."""
+    if not minds:
+        return
+    again = batch_of(recording, home)
+    again.state.controllable[:] = True
+    live = [(mind, mind.batch) for mind in minds.values()]
+    for mind, _ in live:
+        mind.batch = again
+    order = np.searchsorted(recording.decisions["tick"], np.arange(frame + 1))
+    for tick in range(frame):
+        taken = recording.decisions[order[tick] : order[tick + 1]]
+        for robot in {int(decision["robot"]) for decision in taken}:
+            if robot in minds:
+                minds[robot].decide()
+        for decision in taken:
+            again.assign(0, int(decision["robot"]), int(decision["action"]))
+        again.tick()
+    for mind, batch in live:
+        mind.batch = batch

@@ -1,0 +1,97 @@
+"""Who may talk to the server: the right Host, the right Origin, the token where one is needed, and not too often."""
+
+from __future__ import annotations
+
+import hmac
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from housemates.web.messages import Refused
+
+LOCAL = ("127.0.0.1", "localhost", "[::1]")
+"""Names of this machine that a page at 127.0.0.1 may be opened by."""
+EVERYWHERE = ("0.0.0.0", "::", "[::]")
+"""Addresses that stand for all of a machine's own; its names are not known then, the token alone counts."""
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
+        "connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+}
+"""Sent with every answer: the page needs nothing from elsewhere and is nobody's frame."""
+
+
+@dataclass(frozen=True)
+class Guard:
+    """The rules of one server."""
+
+    host: str = "127.0.0.1"
+    port: int = 0
+    """0: not known yet (any port will do)."""
+    token: str = ""
+    """Empty: nobody needs one."""
+
+    def host_fits(self, host: str | None) -> bool:
+        """Whether the Host header names this server; a foreign name would be a page that has rebound its own to us."""
+        if self.host in EVERYWHERE:
+            return bool(host)
+        name, port = _split(host or "")
+        names = LOCAL if self.host in LOCAL else (self.host.lower(),)
+        return name in names and (self.port == 0 or port in (str(self.port), ""))
+
+    def origin_fits(self, origin: str | None, host: str | None) -> bool:
+        """Whether a request was made by our own page: its Origin is the Host it talks to. No Origin: not a browser."""
+        if origin is None:
+            return True
+        try:
+            found = urlsplit(origin)
+        except ValueError:
+            return False
+        return found.scheme in ("http", "https") and found.netloc.lower() == (host or "").lower()
+
+    def token_fits(self, headers: Mapping[str, str], query: Mapping[str, str]) -> bool:
+        """Whether the token came along, if one is needed."""
+        if not self.token:
+            return True
+        bearer = headers.get("authorization", "").removeprefix("Bearer ")
+        return any(hmac.compare_digest(given.encode(), self.token.encode()) for given in (bearer, query.get("token", "")))
+
+    def check(self, headers: Mapping[str, str], query: Mapping[str, str], api: bool) -> None:
+        """Refuse a request that may not be answered. api: more than the page's own files."""
+        host, origin = headers.get("host"), headers.get("origin")
+        if not self.host_fits(host):
+            raise Refused("this is not the host's name - open the address that was printed", 403)
+        if not self.origin_fits(origin, host):
+            raise Refused("other pages may not talk to this server", 403)
+        if api and not self.token_fits(headers, query):
+            raise Refused("a token is needed - open the address that was printed", 401)
+
+
+class Rate:
+    """At most `most` in any `seconds`: a bucket that fills again evenly."""
+
+    def __init__(self, most: int, seconds: float = 1.0) -> None:
+        self.most, self.fill = float(most), most / seconds
+        self.left, self.seen = self.most, time.monotonic()
+
+    def allows(self) -> bool:
+        """Take one out of the bucket; False if it is empty."""
+        now = time.monotonic()
+        self.left = min(self.most, self.left + (now - self.seen) * self.fill)
+        self.seen = now
+        if self.left < 1:
+            return False
+        self.left -= 1
+        return True
+
+
+def _split(host: str) -> tuple[str, str]:
+    """Name and port of a Host header."""
+    name, _, port = host.lower().rpartition(":")
+    return (name, port) if name and port.isdigit() else (host.lower(), "")

@@ -1,0 +1,105 @@
+"""One websocket of a page: messages are read and answered one after the other, frames go out as they are acknowledged."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any
+
+from starlette.websockets import WebSocket, WebSocketState
+
+from housemates.web.guard import Rate
+from housemates.web.messages import Refused, parse
+from housemates.web.sessions import Client
+
+MESSAGES = 120
+"""Messages a second from one connection."""
+ERRORS = 20
+"""Messages that make no sense before a connection is closed."""
+PATIENCE = 30.0
+"""Seconds to say hello, to acknowledge a frame, to take what is sent."""
+BAD, NO_TOKEN, WRONG_ORIGIN, TOO_SLOW, TOO_MANY_CLIENTS, TOO_MANY = 4400, 4401, 4403, 4408, 4409, 4429
+"""Close codes."""
+
+Answer = Callable[[dict[str, Any]], Awaitable[dict[str, Any] | None]]
+"""What answers a message: Refused, a message to send back, or None."""
+
+
+def as_json(values: Any) -> bytes:
+    """Values as compact JSON without nan."""
+    return json.dumps(values, allow_nan=False, separators=(",", ":")).encode()
+
+
+class Line:
+    """One websocket: messages are read one after the other, frames are sent as they are acknowledged."""
+
+    def __init__(self, ws: WebSocket) -> None:
+        self.ws, self.client, self.greeted = ws, Client(), False
+        self._rate, self._errors, self._lock = Rate(MESSAGES), 0, asyncio.Lock()
+
+    async def listen(self, answer: Answer) -> None:
+        """Answer messages until the connection ends."""
+        while self.ws.application_state is WebSocketState.CONNECTED:
+            patience = None if self.greeted else PATIENCE
+            try:
+                message = await asyncio.wait_for(self.ws.receive(), patience)
+            except TimeoutError:
+                return await self.close(TOO_SLOW, "nobody said hello")
+            if message["type"] == "websocket.disconnect":
+                return None
+            if not self._rate.allows():
+                return await self.close(TOO_MANY, "too many messages")
+            if message.get("text") is None:
+                return await self.close(BAD, "messages are text")
+            await self._handle(message["text"], answer)
+        return None
+
+    async def keep_sending(self) -> None:
+        """Send whatever is new, the newest only, each frame after the last was acknowledged."""
+        with suppress(RuntimeError, OSError):
+            while True:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self.client.news.wait(), 1.0)
+                self.client.news.clear()
+                if self.client.waiting and time.monotonic() - self.client.sent_at > PATIENCE:
+                    await self.close(TOO_SLOW, "frames are not acknowledged")
+                    return
+                for what in self.client.outgoing():
+                    await self.send(what)
+
+    async def send(self, what: dict[str, Any] | bytes) -> None:
+        """Send a message or a frame; whoever does not take it in time is dropped."""
+        async with self._lock:
+            if self.ws.application_state is not WebSocketState.CONNECTED:
+                return
+            sending = self.ws.send_bytes(what) if isinstance(what, bytes) else self.ws.send_text(as_json(what).decode())
+            try:
+                await asyncio.wait_for(sending, PATIENCE)
+            except TimeoutError:
+                await self.ws.close(TOO_SLOW)
+
+    async def close(self, code: int, why: str) -> None:
+        """End the connection, if it has not ended yet."""
+        with suppress(RuntimeError, OSError):
+            if self.ws.application_state is WebSocketState.CONNECTED and self.ws.client_state is WebSocketState.CONNECTED:
+                await self.ws.close(code, why)
+
+    async def _handle(self, text: str, answer: Answer) -> None:
+        message: dict[str, Any] = {}
+        try:
+            message = parse(text)
+            told = await answer(message)
+        except Refused as error:
+            self._errors += 1
+            await self.send({"type": "error", "error": str(error), "id": message.get("id")})
+            if self._errors >= ERRORS:
+                await self.close(BAD, "too many messages that make no sense")
+            return
+        if told is not None:
+            await self.send(told)
+            self.client.news.set()
+        if message["id"] is not None:
+            await self.send({"type": "ok", "id": message["id"]})

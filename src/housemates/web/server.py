@@ -1,0 +1,290 @@
+"""The server of the page: files, JSON and the websocket of docs/page_protocol.md. What is asked is done by `table`."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import logging
+import mimetypes
+import re
+import threading
+import time
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.routing import Route, WebSocketRoute
+from starlette.websockets import WebSocket
+
+from housemates import __version__
+from housemates.sim.recording import save_recording
+from housemates.web.door import Door
+from housemates.web.guard import HEADERS, Guard
+from housemates.web.line import TOO_MANY_CLIENTS, Line, as_json
+from housemates.web.messages import LARGEST, Refused
+from housemates.web.scene import bodies, scene
+from housemates.web.shelf import LARGEST_FILE
+from housemates.web.show import Depths, listed, shown
+from housemates.web.table import Table
+
+STATIC = Path(__file__).parent / "static"
+MOST_CLIENTS = 64
+"""Connections at the same time."""
+CACHED = {"Cache-Control": "private, max-age=31536000, immutable"}
+FRESH = {"Cache-Control": "no-store"}
+INLINE = re.compile(rb"<script(?![^>]*\bsrc=)[^>]*>(.*?)</script>", re.DOTALL)
+
+log = logging.getLogger(__name__)
+
+
+class Page:
+    """The page's server as a web application: `app`."""
+
+    def __init__(self, table: Table, guard: Guard | None = None, static: Path = STATIC) -> None:
+        self.table, self.guard = table, guard or Guard()
+        self.depths, self.clients = Depths(), 0
+        self._files = {path.relative_to(static).as_posix(): path for path in sorted(static.rglob("*")) if path.is_file()}
+        self._scenes: dict[str, bytes] = {}
+        self._building = asyncio.Lock()
+        routes = [
+            Route("/", self.index),
+            Route("/static/{name:path}", self.file),
+            Route("/api/start", self.start),
+            Route("/api/recordings", self.recordings),
+            Route("/api/recordings", self.drop, methods=["POST"]),
+            Route("/api/recording/{id}", self.recording),
+            Route("/api/recording/{id}/depth", self.depth),
+            Route("/api/recording/{id}/file", self.download),
+            Route("/api/scene/{id}", self.scene),
+            Route("/api/bodies", self.bodies),
+            Route("/api/run/{id}", self.run),
+            WebSocketRoute("/ws", self.talk),
+        ]
+        handlers: dict[Any, Callable] = {Refused: _refused, HTTPException: _http, Exception: _broken}
+        self.app = Starlette(routes=routes, exception_handlers=handlers, lifespan=self._life)
+        self.app.add_middleware(Door, guard=self.guard)
+
+    async def index(self, request: Request) -> Response:
+        """The page; the scripts in it are allowed by their hashes."""
+        content = self._static("index.html").read_bytes()
+        hashes = [base64.b64encode(hashlib.sha256(text).digest()).decode() for text in INLINE.findall(content)]
+        allowed = "".join(f" 'sha256-{digest}'" for digest in hashes)
+        policy = HEADERS["Content-Security-Policy"].replace("script-src 'self'", f"script-src 'self'{allowed}")
+        return Response(content, media_type="text/html", headers={**FRESH, "Content-Security-Policy": policy})
+
+    async def file(self, request: Request) -> Response:
+        """One of the page's own files."""
+        path = self._static(request.path_params["name"])
+        kind = "text/javascript" if path.suffix in (".js", ".mjs") else mimetypes.guess_type(path.name)[0]
+        return FileResponse(path, media_type=kind or "application/octet-stream", headers={"Cache-Control": "no-cache"})
+
+    async def start(self, request: Request) -> Response:
+        """What the page needs first."""
+        return JSONResponse(self.table.start(), headers=FRESH)
+
+    async def recordings(self, request: Request) -> Response:
+        """All recordings."""
+        await run_in_threadpool(self.table.shelf.look)
+        return JSONResponse({"recordings": [listed(entry) for entry in self.table.shelf.entries()]}, headers=FRESH)
+
+    async def drop(self, request: Request) -> Response:
+        """Keep a recording that was dropped onto the page."""
+        content = bytearray()
+        async for some in request.stream():
+            content += some
+            if len(content) > LARGEST_FILE:
+                raise Refused(f"the file is larger than {LARGEST_FILE / 1e6:.0f} MB - give a recording of one episode", 413)
+        return JSONResponse({"id": await run_in_threadpool(self.table.shelf.drop, bytes(content))}, headers=FRESH)
+
+    async def recording(self, request: Request) -> Response:
+        """One recording."""
+        name = request.path_params["id"]
+
+        def read() -> bytes:
+            return as_json(shown(self.table.shelf.entry(name), self.table.shelf.recording(name)))
+
+        return Response(await run_in_threadpool(read), media_type="application/json", headers=FRESH)
+
+    async def depth(self, request: Request) -> Response:
+        """What a robot of a recording saw."""
+        name = request.path_params["id"]
+        frame, robot = _number(request, "frame"), _number(request, "robot")
+
+        def draw() -> bytes:
+            recording = self.table.shelf.recording(name)
+            if not 0 <= frame <= recording.steps or not 0 <= robot < recording.robots:
+                raise Refused(f"the recording has frames 0 to {recording.steps} and robots 0 to {recording.robots - 1}")
+            return self.depths.picture(name, recording, self.table.shelf.home(recording), frame, robot)
+
+        return Response(await run_in_threadpool(draw), media_type="application/octet-stream", headers=FRESH)
+
+    async def download(self, request: Request) -> Response:
+        """A recording as a file."""
+        name = request.path_params["id"]
+
+        def pack() -> bytes:
+            import tempfile
+
+            with tempfile.TemporaryDirectory() as folder:
+                path = Path(folder) / "recording.npz"
+                save_recording(path, self.table.shelf.recording(name))
+                return path.read_bytes()
+
+        headers = {**FRESH, "Content-Disposition": 'attachment; filename="recording.npz"'}
+        return Response(await run_in_threadpool(pack), media_type="application/octet-stream", headers=headers)
+
+    async def scene(self, request: Request) -> Response:
+        """A home."""
+        name = request.path_params["id"]
+
+        def draw() -> bytes:
+            if name not in self._scenes:
+                content = as_json(scene(self.table.shelf.home_by_hash(name)))
+                while len(self._scenes) >= 16:
+                    self._scenes.pop(next(iter(self._scenes)), None)
+                self._scenes[name] = content
+            return self._scenes[name]
+
+        return Response(await run_in_threadpool(draw), media_type="application/json", headers=CACHED)
+
+    async def bodies(self, request: Request) -> Response:
+        """Robot and objects."""
+        return JSONResponse(await run_in_threadpool(bodies), headers=FRESH)
+
+    async def run(self, request: Request) -> Response:
+        """The log of a run."""
+        run = self.table.runs.get(request.path_params["id"])
+        if run is None:
+            raise Refused("no such run here - choose one of the list", 404)
+        return JSONResponse(await run_in_threadpool(run.rows, _number(request, "from", 0)), headers=FRESH)
+
+    async def talk(self, ws: WebSocket) -> None:
+        """One connection of a page."""
+        await ws.accept()
+        if self.clients >= MOST_CLIENTS:
+            await ws.close(TOO_MANY_CLIENTS, "too many pages are open")
+            return
+        self.clients += 1
+        line = Line(ws)
+        sender = asyncio.create_task(line.keep_sending())
+        try:
+            await line.listen(partial(self._answer, line))
+        finally:
+            self.clients -= 1
+            sender.cancel()
+            line.client.leave()
+            await line.close(1000, "")
+
+    async def _answer(self, line: Line, message: dict[str, Any]) -> dict[str, Any] | None:
+        """Do what a message asks; returns what is answered beside `ok`."""
+        kind, client, table = message["type"], line.client, self.table
+        if kind == "hello":
+            line.greeted, client.depth = True, message["depth"]
+            return {"type": "welcome", "version": __version__, "hz": table.hz()}
+        if not line.greeted:
+            raise Refused("say hello first")
+        if kind == "ack":
+            client.acknowledge(message["frame"])
+        elif kind == "leave":
+            client.leave()
+        elif kind == "join":
+            return table.join(client, message["game"], message["key"])
+        elif kind in ("new_game", "swap"):
+            return await self._begin(line, message)
+        else:
+            await run_in_threadpool(table.command, client, message) if kind == "consent" else table.command(client, message)
+        return None
+
+    async def _begin(self, line: Line, message: dict[str, Any]) -> dict[str, Any]:
+        table = self.table
+        table.rate(message["hz"])
+        await line.send({"type": "preparing", "what": "the home is being prepared"})
+        async with self._building:
+            try:
+                game, told = await run_in_threadpool(table.make, message)
+            except Refused:
+                raise
+            except (ValueError, OSError, KeyError, ModuleNotFoundError) as error:
+                log.exception("a game could not be prepared")
+                raise Refused("the game could not be prepared - the server's log says why") from error
+        return line.client.enter(table.open(game, told, message), True)
+
+    def _static(self, name: str) -> Path:
+        if name not in self._files:
+            raise Refused("no such file", 404)
+        return self._files[name]
+
+    @asynccontextmanager
+    async def _life(self, app: Starlette) -> AsyncGenerator[None]:
+        async def sweep() -> None:
+            while True:
+                await asyncio.sleep(5)
+                self.table.lobby.sweep()
+
+        task = asyncio.create_task(sweep())
+        try:
+            yield
+        finally:
+            task.cancel()
+            self.table.lobby.close()
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    return JSONResponse({"error": str(error)}, getattr(error, "status", 400), headers=FRESH)
+
+
+async def _http(request: Request, error: Exception) -> Response:
+    status = getattr(error, "status_code", 400)
+    return JSONResponse({"error": "no such page" if status == 404 else "this cannot be asked like that"}, status, headers=FRESH)
+
+
+async def _broken(request: Request, error: Exception) -> Response:
+    log.error("a request failed", exc_info=error)
+    return JSONResponse({"error": "that did not work - the server's log says why"}, 500, headers=FRESH)
+
+
+def _number(request: Request, name: str, default: int | None = None) -> int:
+    """A whole number of the query."""
+    text = request.query_params.get(name)
+    if text is None and default is not None:
+        return default
+    if text is None or not re.fullmatch(r"[0-9]{1,9}", text):
+        raise Refused(f"{name} must be a whole number")
+    return int(text)
+
+
+def config_of(page: Page, host: str, port: int) -> Any:
+    """How uvicorn runs the page: quiet, with small messages only."""
+    import uvicorn
+
+    return uvicorn.Config(
+        page.app, host=host, port=port, log_level="warning", access_log=False, server_header=False, proxy_headers=False,
+        ws_max_size=4 * LARGEST, ws_max_queue=16, ws_per_message_deflate=False, timeout_graceful_shutdown=2,
+    )  # fmt: skip
+
+
+@contextmanager
+def running(page: Page, host: str = "127.0.0.1", port: int = 0) -> Generator[int]:
+    """The page's server in a thread; yields its port."""
+    import uvicorn
+
+    server = uvicorn.Server(config_of(page, host, port))
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    while not server.started and thread.is_alive():
+        time.sleep(0.01)
+    if not server.started:
+        raise OSError(f"no page at port {port} of {host} - it may be taken: choose another with --port")
+    try:
+        yield server.servers[0].sockets[0].getsockname()[1]
+    finally:
+        server.should_exit = True
+        thread.join(10)

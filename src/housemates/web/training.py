@@ -1,0 +1,88 @@
+"""A run while it trains: the rows of its log for curves, and its newest checkpoints to play with."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+from housemates.policies.partners import Partner, agent, population
+from housemates.web.messages import Refused
+
+MOST_ROWS = 2000
+"""Rows in one answer; the page asks again for the next."""
+STAGES = ("stage1", "stage2")
+
+
+class TrainingRun:
+    """One run folder that is watched."""
+
+    def __init__(self, folder: Path) -> None:
+        folder = Path(folder).resolve()
+        if not (folder / "config.json").is_file():
+            raise FileNotFoundError(f"no run at {folder} (config.json is missing) - give a folder that `housemates train` made")
+        self.folder = folder
+        self.id = hashlib.sha256(str(folder).encode()).hexdigest()[:12]
+        try:
+            config = json.loads((folder / "config.json").read_text())
+            self.method, self.task = str(config["method"]), str(config["task"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise ValueError(f"{folder / 'config.json'} is damaged ({error}) - restore it from a copy") from error
+
+    @property
+    def title(self) -> str:
+        """What the page calls it."""
+        return self.folder.name
+
+    def rows(self, start: int) -> dict[str, Any]:
+        """Rows of all stages from number `start` on; every row says its stage."""
+        found: list[dict[str, Any]] = []
+        for stage in STAGES:
+            path = self.folder / stage / "metrics.jsonl"
+            if path.is_file():
+                found += [{"stage": int(stage[-1]), **row} for row in _rows(path)]
+        some = found[start : start + MOST_ROWS]
+        last = STAGES[-1] if self.method not in ("gt_coord", "solo") else STAGES[0]
+        ended = {
+            "stage1": self.folder / "stage1" / "population.json",
+            "stage2": self.folder / "stage2" / "agent" / "policy.json",
+        }
+        return {
+            "title": self.title,
+            "rows": some,
+            "next": start + len(some),
+            "finished": ended[last].is_file(),
+            "checkpoint": f"run/{self.id}" if self._has_checkpoint() else None,
+        }
+
+    def player(self, robot: int) -> Partner:
+        """Who plays a robot with the newest checkpoint: the coordination agent first, then the population in turn."""
+        try:
+            members = population(self.folder)
+            first = [agent(self.folder)] if (self.folder / "stage2" / "agent" / "policy.json").is_file() else []
+        except (OSError, ValueError) as error:
+            raise Refused("this run has no checkpoint yet - wait until it has written one") from error
+        if first and robot == 0:
+            return first[0]
+        # Members of self-play have only ever met themselves.
+        number = 0 if self.method in ("sp", "fcp") and not first else robot - len(first)
+        return members[number % len(members)]
+
+    def _has_checkpoint(self) -> bool:
+        members = self.folder / "stage1" / "members"
+        return any(members.glob("*/policy.json")) if members.is_dir() else False
+
+
+def _rows(path: Path) -> list[dict[str, float]]:
+    """The numbers of every whole line of a log; a line that is being written is left for the next time."""
+    rows = []
+    for line in path.read_text(errors="replace").split("\n")[:-1]:
+        try:
+            row = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(row, dict):
+            rows.append({k: v for k, v in row.items() if type(v) in (int, float) and math.isfinite(v)})
+    return rows
