@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from batches import EPISODES, episodes, home, make, put
-from housemates.evaluation.controls import ABSENT, blindfold, draw_without_partners
+from housemates.evaluation.controls import ABSENT, blindfold, draw_without_partners, sensed_alone
 from housemates.evaluation.play import Mind, play
 from housemates.policies.config import PolicyConfig
 from housemates.policies.policy import Policy
@@ -94,3 +94,17 @@ def test_a_blind_agent_is_not_interrupted():
     rules = Rules(horizon=150), Rules(horizon=150, interruption="off")
     often, never = (play(episodes(), [home()], team, r) for team, r in zip((one, other), rules, strict=True))
     assert np.array_equal(often.decisions, never.decisions)
+
+
+@pytest.mark.parametrize("name", ["state", "predicates"])
+def test_a_robot_alone_senses_what_a_blind_one_does(name):
+    pair, lone = make(stored_spawns=True), make(robots=1, stored_spawns=True)
+    blind = pair.observe(name)[:, 0]
+    blindfold(name, blind, 2)
+    assert np.array_equal(sensed_alone(name, lone.observe(name)[:, 0], 2), blind)
+
+
+def test_a_policy_for_two_robots_can_play_alone():
+    policy = Policy(PolicyConfig.laptop(hidden=16, features=16), seed=5)
+    played = play(episodes(), [home()], [[policy]], Rules(horizon=20), which=np.arange(4))
+    assert (played.steps == 20).all()

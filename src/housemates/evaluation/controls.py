@@ -27,6 +27,18 @@ def blindfold(name: str, values: np.ndarray, robots: int) -> None:
         values[:, BLOCK * robots + 1 : (BLOCK + 1) * robots] = 0
 
 
+def sensed_alone(name: str, values: np.ndarray, robots: int) -> np.ndarray:
+    """Vectors `name` [n, K] of robots alone in their homes, as policies for `robots` expect them: the others are absent."""
+    n, others = len(values), robots - 1
+    if name == "state":
+        return np.concatenate([values, np.tile(np.array(ABSENT, values.dtype), (n, others))], axis=1)
+    if name == "predicates":
+        own, holding, rest = np.split(values, [BLOCK, BLOCK + 1], axis=1)
+        blocks, bits = np.zeros((n, BLOCK * others), values.dtype), np.zeros((n, others), values.dtype)
+        return np.concatenate([own, blocks, holding, bits, rest], axis=1)
+    return values
+
+
 def draw_without_partners(cameras: Cameras, name: str, records: np.ndarray, which: np.ndarray, out: np.ndarray) -> None:
     """As `Cameras.heads`, but a robot of which [E, R] sees neither the other robots nor what they hold.
 

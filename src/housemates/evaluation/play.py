@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from housemates.evaluation.controls import blindfold, draw_without_partners
+from housemates.evaluation.controls import blindfold, draw_without_partners, sensed_alone
 from housemates.homes.home import Home
 from housemates.policies.outsiders import Function, Outsider
 from housemates.policies.policy import Policy
@@ -116,7 +116,8 @@ def play(
 
     Robots start where the episodes say, or, if they do not, where (seed, episode) says. Policies sample their actions, or
     take the likeliest if greedy. swap: the agent of a team moves robot 0 in half of the episodes, robot 1 in the others;
-    without it seat r is robot r. threads: for simulator, renderer and networks. executed: also count what was done.
+    without it seat r is robot r. A policy for several robots may also play alone. threads: for simulator, renderer and
+    networks. executed: also count what was done.
     """
     made = [[as_mind(who) for who in team] for team in teams]
     if not made or len({len(team) for team in made}) > 1:
@@ -177,7 +178,7 @@ class _Games:
                     self.script_of[t, seat] = script(mind.script)
                     continue
                 expects = getattr(mind.policy.config, "robots", robots)
-                if expects != robots:
+                if robots not in (1, expects):
                     raise ValueError(f"a policy for {expects} robots cannot play where there are {robots} - choose another one")
                 key = (id(mind.policy), mind.blind)
                 if key not in found:
@@ -321,6 +322,8 @@ class _Games:
             values = buffer.reshape(-1, *buffer.shape[2:])[padded]
             if group.blind and not pixels:
                 blindfold(name, values, self.batch.robots)
+            if self.batch.robots == 1:
+                values = sensed_alone(name, values, getattr(policy.config, "robots", 1))
             seen[name] = torch.from_numpy(values)
         index = torch.from_numpy(padded)
         memory = group.memory[index]

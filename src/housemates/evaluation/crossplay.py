@@ -1,0 +1,231 @@
+"""Any agents with any partners on the same episodes: who plays whom, and what of it is written down as rows.
+
+The games themselves are played by `play`. An agent and the strangers it meets are `Partner` entries alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from housemates.evaluation.play import Mind, Played, play
+from housemates.evaluation.rows import AGENT, NOBODY, PARTNER, join_rows, make_rows
+from housemates.homes.home import Home
+from housemates.learning.trainer import environment_hash
+from housemates.policies import partners as registry
+from housemates.policies.partners import Partner
+from housemates.sim.rules import Reward, Rules
+from housemates.sim.state import COLLISION_END, SUCCESS, TIMEOUT
+from housemates.sim.world import World, pack
+from housemates.tasks.episodes import Episodes
+from housemates.tasks.tasks import get_task
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from housemates.policies.policy import Policy
+
+SOLO = registry.scripted("solo")
+"""The agent of the control `solo`."""
+RANDOM = Partner("random", "random")
+"""The partner of the control `random`."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """An agent and the partners of all other robots."""
+
+    agent: Partner
+    partners: tuple[Partner, ...]
+    evaluation: str = "crossplay"
+    """One of EVALUATIONS."""
+    control: str = ""
+    """One of CONTROLS; `blind` takes the partners from the agent's senses."""
+    zero_shot: bool = True
+    """Whether the agent has never been trained with these partners."""
+
+
+def pair_up(
+    agents: Iterable[Partner], partners: Sequence[Partner], evaluation: str = "crossplay", control: str = "", robots: int = 2
+) -> list[Pair]:
+    """Every agent with every partner; where there are more than two robots, the same partner moves all others."""
+    found = []
+    for agent in agents:
+        known = trained_with(agent)
+        found += [
+            Pair(agent, (partner,) * (robots - 1), evaluation, control, identity(partner) not in known) for partner in partners
+        ]
+    return found
+
+
+def controls(agent: Partner, holdouts: Sequence[Partner], robots: int = 2) -> list[Pair]:
+    """What a zero-shot evaluation is compared with: the agent blind, a scripted solo robot, a random partner."""
+    return [
+        *pair_up([agent], holdouts, "control", "blind", robots),
+        *pair_up([SOLO], holdouts, "control", "solo", robots),
+        *pair_up([agent], [RANDOM], "control", "random", robots),
+    ]
+
+
+def identity(partner: Partner) -> tuple[str, str, int]:
+    """What makes a partner the same one wherever it lies and whatever it is called."""
+    if partner.kind in ("learned", "latent"):
+        return ("policy", partner.meta.get("sha256") or partner.path, partner.latent)
+    return (partner.kind, partner.script or partner.path, -1)
+
+
+def trained_with(agent: Partner) -> set[tuple[str, str, int]]:
+    """Everybody an agent has met in training, itself included: the partners of stage 2, or the run's own population."""
+    known = {identity(agent)}
+    run = run_folder(agent)
+    if run is None:
+        return known
+    if agent.meta.get("stage") == 2:
+        found = registry.read_partners(run / registry.PARTNERS, run) if (run / registry.PARTNERS).is_file() else []
+    else:
+        found = registry.population(run)
+    return known | {identity(p) for p in found}
+
+
+def run_folder(partner: Partner) -> Path | None:
+    """The folder of the run that a learned partner lies in, if it lies in one."""
+    if partner.kind not in ("learned", "latent"):
+        return None
+    place = Path(partner.path)
+    return next((p for p in place.parents if (p / "config.json").is_file()), None)
+
+
+def minds(partners: Iterable[Partner]) -> dict[Partner, Mind]:
+    """Everybody's mind; a policy that several latents share is read once."""
+    loaded: dict[tuple[str, str], Policy | None] = {}
+    found = {}
+    for partner in dict.fromkeys(partners):
+        if partner.kind == "person":
+            raise ValueError(f"'{partner.name}' is a person, who plays only on the page - run: housemates play")
+        key = (partner.kind, partner.path)
+        if partner.kind != "script" and key not in loaded:
+            loaded[key] = registry.load(partner)
+        found[partner] = Mind(loaded.get(key), max(partner.latent, 0), partner.script)
+    return found
+
+
+def crossplay(
+    pairs: Sequence[Pair],
+    episodes: Episodes,
+    homes: Sequence[Home],
+    rules: Rules | None = None,
+    *,
+    count: int | None = None,
+    seed: int = 0,
+    greedy: bool = False,
+    threads: int = 1,
+    progress: Callable[[int, int], None] | None = None,
+) -> pa.Table:
+    """Rows (see `rows`) of all pairs on the first `count` episodes (default all), pair by pair.
+
+    Every pair meets the same episodes, starts and draws; the agent moves either robot in half of the episodes. Rewards are
+    the paper's, whatever the agents were trained for.
+    """
+    rules = replace(rules or Rules(), reward=Reward())
+    if count is not None and not 1 <= count <= len(episodes):
+        raise ValueError(f"--episodes {count} - there are {len(episodes)} of them; choose 1 to {len(episodes)}")
+    if not pairs:
+        return join_rows([])
+    which, world = np.arange(count or len(episodes)), pack(episodes, homes)
+    known = minds(p for pair in pairs for p in (pair.agent, *pair.partners))
+    teams = [
+        [replace(known[pair.agent], blind=pair.control == "blind"), *(known[partner] for partner in pair.partners)]
+        for pair in pairs
+    ]
+    shared: dict[str, Any] = {"which": which, "world": world, "threads": threads}
+    played = play(episodes, homes, teams, rules, seed, greedy, **shared, progress=progress)
+    alone = solo_steps(episodes, homes, rules, which, len(teams[0]), world, threads)
+    common = {
+        "task": episodes.task,
+        "split": episodes.split,
+        "environment": environment_hash(episodes, rules, len(teams[0])),
+        "seed": seed,
+        "greedy": greedy,
+    }
+    return join_rows(_rows(pair, played, played.team == k, episodes, alone, common, len(which)) for k, pair in enumerate(pairs))
+
+
+def solo_steps(
+    episodes: Episodes, homes: Sequence[Home], rules: Rules, which: np.ndarray, robots: int, world: World, threads: int = 1
+) -> np.ndarray:
+    """Steps [n, R] that the scripted solo robot needs alone in episodes which [n] from robot r's start; -1 if it fails."""
+    found = np.full((len(which), robots), -1, np.int32)
+    if episodes.spawn is None or not np.isfinite(episodes.spawn[:, :robots]).all():
+        return found
+    for r in range(robots):
+        # The lone robot is robot 0: every episode's starts are turned until robot r's is the first.
+        moved = replace(episodes, spawn=np.roll(episodes.spawn, -r, axis=1))
+        there = world.episodes.copy()
+        there["spawn"] = np.roll(there["spawn"], -r, axis=1)
+        lone = play(moved, homes, [["solo"]], rules, which=which, world=world._replace(episodes=there), threads=threads)
+        found[:, r] = np.where(lone.outcome == SUCCESS, lone.steps, -1)
+    return found
+
+
+def _rows(
+    pair: Pair, played: Played, mine: np.ndarray, episodes: Episodes, alone: np.ndarray, common: dict[str, Any], n: int
+) -> pa.Table:
+    """The rows of one pair."""
+    agent, partners = pair.agent, tuple(dict.fromkeys(pair.partners))
+    outcome, episode, robot = played.outcome[mine], played.episode[mine], played.robot[mine][:, 0]
+    done_by = played.done_by[mine][:, : len(get_task(episodes.task).subgoals)]
+    same = common | {
+        "evaluation": pair.evaluation,
+        "control": pair.control,
+        "agent": agent.name,
+        "method": agent.script or agent.meta.get("method", agent.kind),
+        "agent_seed": int(agent.meta.get("seed", -1)),
+        "observations": agent.meta.get("observations", ""),
+        "decisions": budget(agent),
+        "partner": _joined(p.name for p in partners),
+        "partner_kind": _joined(p.kind for p in partners),
+        "partner_run": _joined(run_name(p) for p in partners),
+        "partner_observations": _joined(p.meta.get("observations", "") for p in partners),
+        "zero_shot": pair.zero_shot,
+    }
+    each = {
+        "episode": episode,
+        "home": [episodes.homes[h] for h in episodes.home[episode]],
+        "robot": robot,
+        "success": outcome == SUCCESS,
+        "collision": outcome == COLLISION_END,
+        "timeout": outcome == TIMEOUT,
+        "steps": played.steps[mine],
+        "total": played.total[mine],
+        "subgoals": np.where(done_by < 0, NOBODY, np.where(done_by == 0, AGENT, PARTNER)).tolist(),
+        "idle_agent": played.idle[mine][:, 0],
+        "idle_partner": played.idle[mine][:, 1:].sum(axis=1),
+        "distance_agent": played.travelled[mine][:, 0],
+        "distance_partner": played.travelled[mine][:, 1:].sum(axis=1),
+        "solo_steps": alone[episode, robot],
+    }
+    return make_rows({name: [value] * n for name, value in same.items()} | each)
+
+
+def budget(agent: Partner) -> int:
+    """Decisions an agent was trained with, over both stages."""
+    total, run = int(agent.meta.get("decisions", 0)), run_folder(agent)
+    if agent.meta.get("stage") == 2 and run is not None and (run / registry.POPULATION).is_file():
+        total += max((int(p.meta.get("decisions", 0)) for p in registry.population(run)), default=0)
+    return total
+
+
+def run_name(partner: Partner) -> str:
+    """What trained a partner: its run; a script or a function by its own name."""
+    if partner.kind not in ("learned", "latent"):
+        return partner.name
+    return str(partner.meta.get("run") or partner.name.rpartition("/")[0] or partner.name)
+
+
+def _joined(words: Iterable[str]) -> str:
+    """Several words as one, each once."""
+    return " + ".join(dict.fromkeys(words))
