@@ -78,10 +78,10 @@ def run_folder(folder: Path, method: str, seed: int, task: str = "tidy_house", o
     run = folder / f"{method}-{task}-{observations}-{seed}"
     for stage in ("stage1", "stage2"):
         (run / stage).mkdir(parents=True)
-        rng = np.random.default_rng(seed)
+        rng = np.random.default_rng([seed, *map(ord, method + stage)])
         rows = []
         for update in range(1, 31):
-            success = 0.8 * update / 30 + 0.05 * rng.random()
+            success = SKILL.get(method, 0.5) * update / 30 + 0.05 * rng.random()
             rows.append(
                 {"update": update, "decisions": update * 33_333, "seconds": update * 2.0, "charts/success": success,
                  "charts/collision": 0.6 * (1 - success), "charts/timeout": 0.4 * (1 - success), "charts/episodes": 100}

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 OUTCOMES = {"success": "success", "collision": "collision", "timeout": "time-out"}
-STAGES = {"stage1": "stage 1 (population)", "stage2": "stage 2 (coordination agent)"}
+STAGES = {"stage1": "stage 1: population", "stage2": "stage 2: agent"}
 POINTS = 200
 """Most points of a drawn curve; more are averaged in equal pieces."""
 DASHES = ("-", "--", "-.", ":")
@@ -86,10 +86,10 @@ def learning_curves(curves: list[Curve], task: str) -> Figure:
                     (line,) = axis.plot(x, y, dash, color=colour(curve.method), lw=1.1, alpha=0.9)
                     words = label(curve.method) + (f" ({curve.observations})" if len(kinds) > 1 else "")
                     handles.setdefault(words, line)
-            axis.set_title(f"{title}, {STAGES[stage]}" if name == "success" else title, fontsize=9)
+            axis.set_title(title, fontsize=9)
             axis.grid(color=GRID, lw=0.5)
             axis.set(ylim=(0, 100), xlim=(0, None))
-        axes[row][0].set_ylabel("percent of episodes")
+        axes[row][0].set_ylabel(f"{STAGES[stage]}\npercent of episodes")
     for axis in axes[-1]:
         axis.set_xlabel("decisions, millions")
     figure.suptitle(f"{paper.TASKS[task]}: how the episodes of the training ended", fontsize=10)

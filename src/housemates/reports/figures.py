@@ -129,7 +129,7 @@ def success_by_method(rows: Rows, task: str, seed: int = 0) -> Figure:
         axis.set(ylim=(0, 100), xlim=(-0.6, len(found) - 0.4))
         axis.grid(axis="y", color=GRID, lw=0.6, zorder=0)
     axes[0][0].set_ylabel("success, percent")
-    words = "bars: mean and 95 % interval; dots: seeds" + ("; diamonds: the paper (from depth)" if printed_any else "")
+    words = "bars: mean and 95 % interval; dots: seeds" + ("; diamonds: the paper" if printed_any else "")
     figure.supxlabel(words, fontsize=8, color=FAINT)
     return figure
 
@@ -154,7 +154,7 @@ def success_by_partner(rows: Rows, task: str) -> Figure:
         axis.plot(
             *zip(*shown, strict=True), MARKERS[k % len(MARKERS)], color=colour(method), ms=7, mec="white", label=name, zorder=3
         )
-    axis.set_yticks(range(len(order)), [short(p) for p in order])
+    axis.set_yticks(range(len(order)), [("script: " if kinds[p] == "script" else "") + short(p) for p in order])
     axis.set(xlim=(-2, 102), ylim=(len(order) - 0.5, -0.5), xlabel="success, percent")
     axis.set_title(f"{paper.TASKS[task]}: success with every unseen partner")
     scripts = sum(kinds[p] == "script" for p in order)
@@ -170,7 +170,7 @@ def cross_play(rows: Rows, task: str) -> Figure:
     """Success of every agent (rows) with every partner (columns)."""
     left, right, matrix = success_matrix(rows.only(task=task))
     figure, axes = canvas(1, 1, min(1.6 + 0.32 * len(left), 11.0))
-    names = [f"{short(name)}" if name.startswith("script/") or "/" not in name else name for name in left]
+    names = [short(name) if name.startswith("script/") else name for name in left]
     draw_matrix(axes[0][0], 100 * matrix, names, [short(p) for p in right], "success, percent", 100)
     axes[0][0].set_title(f"{paper.TASKS[task]}: agents (rows) with partners (columns)")
     return figure
@@ -191,7 +191,7 @@ def draw_matrix(
     many = values.shape[1] > 26
     for (y, x), value in np.ndenumerate(values):
         if not np.isnan(value) and not many:
-            dark = value > 0.6 * top
+            dark = value > 0.72 * top
             axis.text(x, y, f"{value:.{digits}f}", ha="center", va="center", fontsize=7, color="white" if dark else INK)
     long = max(map(len, columns), default=0) > 3
     axis.set_xticks(

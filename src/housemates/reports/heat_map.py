@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 MOST_METHODS = 4
 """Methods side by side in one figure."""
+FIRST = ("bdp", "pbt", "sp", "trajedi", "fcp")
+"""Who is shown if there are more; the paper shows the first two."""
 THINGS = {"obj0": "object 0", "obj1": "object 1", "drawer_right": "drawer"}
 
 
@@ -39,7 +41,7 @@ def heat_map(rows: Rows, task: str, observations: str) -> Figure:
     """Unseen partners above, training population below; a column of panels for each method."""
     wanted = rows.only(task=task, evaluation=("zsc", "train_pop"), observations=observations)
     wide = {m: mine for _, m, _, mine in groups(wanted) if len(mine.only(evaluation="zsc"))}
-    methods = sorted(wide, key=lambda m: (m != "bdp", list(paper.LABELS).index(m) if m in paper.LABELS else 99))[:MOST_METHODS]
+    methods = sorted(wide, key=lambda m: FIRST.index(m) if m in FIRST else len(FIRST))[:MOST_METHODS]
     names = [f"{s.verb} {THINGS.get(s.thing, s.thing)}" for s in TASKS[task].subgoals]
     both = [e for e in ("zsc", "train_pop") if any(len(wide[m].only(evaluation=e)) for m in methods)]
     tall = 0.9 + len(both) * (1.0 + 0.26 * len(names))

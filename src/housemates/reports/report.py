@@ -1,0 +1,188 @@
+"""One folder that tells how well agents work with strangers: page, tables, figures, films, and the rows they were made from.
+
+Everything but the films is a function of the rows, the logs and the audit files: the same runs give the same bytes.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+import housemates
+from housemates.evaluation.metrics import Rows
+from housemates.evaluation.rows import write_rows
+from housemates.evaluation.stats import RESAMPLES
+from housemates.kernels.files import check_place, write_whole
+from housemates.reports import films, paper, summary
+from housemates.reports.figures import check_figures
+from housemates.reports.gallery import draw_all
+from housemates.reports.page import Picture, Section, write_page
+from housemates.reports.paper_tables import paper_tables
+from housemates.reports.runs import Source, gather, read_source, select
+from housemates.reports.tables import Table, latex, markdown
+
+VERSIONS = ("numpy", "numba", "torch", "pyarrow", "matplotlib")
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a report is made."""
+
+    split: str | None = None
+    """Whose rows; None: eval if it was played."""
+    greedy: bool = False
+    """Rows with the likeliest actions instead of sampled ones."""
+    films: bool = True
+    seed: int = 0
+    """Of the bootstrap."""
+    resamples: int = RESAMPLES
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """What was written."""
+
+    page: Path
+    headline: list[Table]
+    """What a console shows: zero-shot results and controls."""
+    tables: list[Table]
+    figures: list[Path]
+    films: list[Path]
+    notes: list[str]
+    """What a reader must know: rows left out, films that could not be made."""
+
+
+def write_report(paths: Sequence[Path], out: Path, options: Options | None = None, progress: Progress | None = None) -> Report:
+    """Read runs (or parquet files of rows) and write the report into the folder `out`."""
+    options = options or Options()
+    check_figures()
+    check_place(out / "index.html")
+    sources = [read_source(Path(path)) for path in paths]
+    table = gather(sources)
+    rows, notes = select(table, options.split, options.greedy)
+    headline = [summary.zero_shot_table(rows, options.seed, options.resamples), summary.control_table(rows)]
+    compared = summary.comparison_table(rows, options.seed, options.resamples)
+    printed = paper_tables(rows)
+    single = [summary.partner_table(rows, task) for task in _tasks(rows.only(evaluation="zsc"))]
+    runs = summary.run_table(rows)
+    drawn = draw_all(rows, sources, out / "figures", options.seed, progress)
+    shown, missing = _films(rows, sources, out / "films", progress) if options.films else ([], [])
+    notes = [*_controls_missing(rows), *notes, *missing]
+    tables = [*headline, *([compared] if compared.rows else []), *printed, *single, runs]
+    made = how_made(sources, rows, paths, out, options)
+    sections = [
+        Section("zero-shot", "With strangers", tables=headline[:1], pictures=drawn["success"]),
+        Section("controls", "Controls", tables=headline[1:]),
+        Section("films", "Films", films=shown),
+        Section("comparisons", "Methods compared", tables=[compared] if compared.rows else []),
+        Section("heat-maps", "Who does what", pictures=drawn["heat_map"], words=_HEAT if drawn["heat_map"] else ""),
+        Section("partners", "Partner by partner", tables=single, pictures=drawn["partners"]),
+        Section("paper", "The paper's tables, with ours", tables=printed),
+        Section("cross-play", "Everybody with everybody", pictures=drawn["cross_play"]),
+        Section("diversity", "Diversity of the populations", pictures=drawn["diversity"]),
+        Section("curves", "Learning curves", pictures=drawn["curves"]),
+        Section("made", "How this was made", tables=[runs], text=made),
+    ]
+    title = "Robots with partners they have never met"
+    _write(out / "index.html", write_page(title, lead(rows), notes, sections))
+    _write(
+        out / "tables.md",
+        "\n".join([f"# {title}", "", lead(rows), "", *(f"> {n}  " for n in notes), "", *map(markdown, tables)]),
+    )
+    _write(out / "tables.tex", "% needs \\usepackage{booktabs}\n\n" + "\n".join(map(latex, tables)))
+    _write(out / "how.txt", made)
+    write_rows(out / "episodes.parquet", table)
+    pictures = [picture.path for group in drawn.values() for picture in group]
+    return Report(out / "index.html", headline, tables, pictures, [film.path for film in shown], notes)
+
+
+_HEAT = (
+    "How likely the coordination agent itself does each sub-goal, depending on its partner. An agent that adapts has columns "
+    "that differ; one that is set in its ways looks the same with everybody."
+)
+
+
+def lead(rows: Rows) -> str:
+    """What the report is about, in one sentence."""
+    tasks = ", ".join(paper.TASKS[task] for task in _tasks(rows))
+    methods = dict.fromkeys(summary.label(m) for _, m, _, _ in summary.groups(rows) if m != "solo")
+    strangers = rows.only(evaluation="zsc")
+    partners, homes = len(strangers.distinct("partner")), len(rows.distinct("home"))
+    games = f"{len(rows):,} episodes in {homes} homes of the split {rows.distinct('split')[0]}"
+    return f"{tasks}: {', '.join(methods)}; {partners} unseen partners; {games}."
+
+
+def how_made(sources: Sequence[Source], rows: Rows, paths: Sequence[Path], out: Path, options: Options) -> str:
+    """Commands, seeds, budgets and versions."""
+    lines = []
+    for source in sources:
+        config = source.config
+        if not config:
+            lines.append(f"# {source.name}: rows only")
+            continue
+        training = config.get("training", {})
+        told = {"method": config.get("method"), "task": config.get("task"), "preset": config.get("preset")}
+        told |= {
+            "observations": config.get("observations"),
+            "seed": training.get("seed"),
+            "decisions": training.get("decisions"),
+        }
+        wanted = " ".join(f"--{name} {value}" for name, value in told.items() if value not in (None, ""))
+        lines.append(f"housemates train {wanted} --out {source.folder}")
+        versions = ", ".join(f"{name} {version}" for name, version in config.get("versions", {}).items())
+        lines += [f"#   trained with {versions}"] if versions else []
+        lines.append(f"housemates evaluate {source.folder} --split {rows.distinct('split')[0]}")
+    sampled = "" if options.split is None else f" --split {options.split}"
+    lines.append(f"housemates report {' '.join(map(str, paths))} --out {out}{sampled}{' --greedy' if options.greedy else ''}")
+    here = [f"housemates {housemates.__version__}", f"python {platform.python_version()}"]
+    here += [f"{name} {metadata.version(name)}" for name in VERSIONS]
+    seeds = ", ".join(map(str, rows.distinct("seed")))
+    return "\n".join(
+        [
+            *lines,
+            "",
+            f"seeds of the evaluation: {seeds}; of the bootstrap: {options.seed} ({options.resamples:,} resamples)",
+            f"actions: {'likeliest' if bool(rows['greedy'][0]) else 'sampled'}",
+            f"environment (homes, episodes, rules): {', '.join(rows.distinct('environment'))}",
+            f"report made with: {', '.join(here)}",
+            "",
+        ]
+    )
+
+
+def _tasks(rows: Rows) -> list[str]:
+    return [task for task in paper.TASKS if task in rows.distinct("task")]
+
+
+def _controls_missing(rows: Rows) -> list[str]:
+    """A report without its controls says so at the top."""
+    missing = [words for name, words in summary.CONTROLS.items() if not len(rows.only(evaluation="control", control=name))]
+    return [f"Controls that were not evaluated: {'; '.join(missing)} - run housemates evaluate again."] if missing else []
+
+
+def _films(rows: Rows, sources: Sequence[Source], folder: Path, progress: Progress | None) -> tuple[list[Picture], list[str]]:
+    """The films that can be made, and why others cannot."""
+    known = films.players(sources)
+    chosen = films.choose(rows, set(known))
+    made, notes = [], []
+    if not chosen:
+        notes.append("No films: the weights of the agents are not in these folders.")
+    for choice in chosen:
+        run = next((s.folder for s in sources if s.folder is not None and choice.agent.startswith(f"{s.name}/")), None)
+        path = folder / f"{choice.name}.mp4"
+        try:
+            report = None if progress is None else (lambda done, total, c=choice: progress(f"film {c.name}", done, total))
+            films.make_film(choice, known, run, path, report)
+        except (ValueError, OSError) as error:
+            notes.append(f"No film of '{choice.title}': {' '.join(str(error).split())}")
+            continue
+        made.append(Picture(path, choice.title, choice.words + "."))
+    return made, notes
+
+
+def _write(path: Path, text: str) -> None:
+    write_whole(path, lambda file: file.write(text.encode()))
