@@ -15,7 +15,18 @@ from importlib import metadata
 from tyro.conf import OmitArgPrefixes
 from tyro.extras import SubcommandApp
 
-from housemates import __version__, cli_data, cli_evaluate, cli_homes, cli_speed, cli_train, cli_validity, cli_watch
+from housemates import (
+    __version__,
+    cli_data,
+    cli_diversity,
+    cli_evaluate,
+    cli_homes,
+    cli_report,
+    cli_speed,
+    cli_train,
+    cli_validity,
+    cli_watch,
+)
 
 EXTRAS = {
     "assets": ("trimesh", "yourdfpy", "huggingface_hub"),
@@ -73,6 +84,8 @@ def build() -> SubcommandApp:
     data.command(cli_data.replicacad)
     app.command(cli_train.train)
     app.command(cli_evaluate.evaluate)
+    app.command(cli_diversity.diversity)
+    app.command(cli_report.report)
     app.command(cli_watch.watch)
     app.command(cli_speed.speed)
     app.command(cli_validity.validity)

@@ -2,15 +2,26 @@
 
 What a robot did in a game is told by the sub-goals it achieved and by the skills it executed. From these: mutual information
 with the member that moved it, distances between members, and how much worse members work with each other than with
-themselves. Playing is the business of `conventions`, drawing that of `reports.diversity`.
+themselves. The games are played by `play`, the picture is drawn by `reports.diversity`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import PurePath
 from typing import Any
 
 import numpy as np
+
+from housemates.evaluation.play import Mind, play
+from housemates.homes.home import Home
+from housemates.policies.partners import Partner, load
+from housemates.sim.rules import Rules
+from housemates.sim.state import SUCCESS
+from housemates.tasks.episodes import Episodes
+from housemates.tasks.goals import ACTIONS
+from housemates.tasks.tasks import TASKS
 
 PERMUTATIONS = 1000
 """Random relabellings of the members that each estimate is compared with."""
@@ -30,7 +41,7 @@ class Games:
     done: np.ndarray
     """[G, R, S] bool, whether robot r achieved sub-goal s."""
     skills: np.ndarray
-    """[G, R, A] int64, how many of robot r's decisions executed each of the A actions."""
+    """[G, R, A] int64, in how many steps robot r executed each of the A actions; an infeasible choice is a no-op."""
 
     @property
     def member(self) -> np.ndarray:
@@ -53,11 +64,11 @@ class Information:
     """An estimate of the mutual information of the member and something it does, bits."""
 
     bits: float
-    """With Miller and Madow's correction for the finite sample; about zero, also a little below, where there is nothing."""
+    """Corrected for the finite sample; about zero, also a little below, where there is nothing."""
     plug_in: float
-    """Without it: too high."""
+    """Without the correction: too high."""
     null_mean: float
-    """Mean of the plug-in estimate when members are relabelled at random in every episode: its bias."""
+    """Mean of the same estimate when members are relabelled at random in every episode: zero if the correction is right."""
     null_95: float
     """The value that 95 % of the relabellings stay below."""
     p: float
@@ -66,71 +77,76 @@ class Information:
     """What it could be at most: log2 of the number of members."""
 
 
-def information(counts: np.ndarray, seed: int = 0, permutations: int = PERMUTATIONS) -> Information:
-    """Mutual information of the member (all equally likely) and what it does, from counts [episodes, K, X].
+def information(games: Games, did: np.ndarray, seed: int = 0, permutations: int = PERMUTATIONS) -> Information:
+    """Mutual information of the member (all equally likely) and what a robot does, did [G, R, X], rows that sum to one.
 
-    counts[e, k, x] is how often member k did x in games of episode e. Members that act alike could exchange their names in any
-    episode, so relabelling them there shows what chance does, whatever an episode and a partner make of a robot.
+    Members that act alike could exchange their names in any episode, so relabelling them there at random shows what chance
+    does, whatever an episode and a partner make of a robot.
     """
-    counts = np.asarray(counts, np.float64)
-    if not counts.sum((0, 2)).all():
-        raise ValueError("a member did nothing that could be counted - play more episodes")
-    plug_in, bits = (float(x) for x in _estimate(counts.sum(0)))
-    rng = np.random.default_rng(seed)
-    null = np.empty(permutations)
+    episode, member = np.unique(games.episode, return_inverse=True)[1], games.member
+    sums = np.zeros((episode.max() + 1, games.members, did.shape[2]))
+    squares, played = np.zeros_like(sums), np.zeros(sums.shape[:2])
+    for total, values in ((sums, did), (squares, np.square(did, dtype=np.float64)), (played, 1)):
+        np.add.at(total, (episode[:, None], member), values)
+    found, bits = _estimate(sums, squares, played)
+    rng, null = np.random.default_rng(seed), np.empty(permutations)
     for k in range(permutations):
-        order = rng.permuted(np.tile(np.arange(counts.shape[1]), (len(counts), 1)), axis=1)
-        null[k] = _estimate(np.take_along_axis(counts, order[:, :, None], axis=1).sum(0))[0]
-    above = int((null >= plug_in - 1e-12).sum())
+        order = rng.permuted(np.tile(np.arange(games.members), (len(sums), 1)), axis=1)
+        relabelled = (np.take_along_axis(a, order[:, :, None], axis=1) for a in (sums, squares))
+        null[k] = _estimate(*relabelled, np.take_along_axis(played, order, axis=1))[1]
     return Information(
         bits,
-        plug_in,
+        found,
         float(null.mean()) if permutations else 0.0,
         float(np.quantile(null, 0.95)) if permutations else 0.0,
-        (above + 1) / (permutations + 1),
-        float(np.log2(counts.shape[1])),
+        float((null >= bits - 1e-12).sum() + 1) / (permutations + 1),
+        float(np.log2(games.members)),
     )
 
 
-def _estimate(counts: np.ndarray) -> tuple[float, float]:
-    """Mutual information [bits] of row and column of counts [K, X], rows equally likely: plug-in and corrected."""
-    total = counts.sum(1)
-    share = counts / total[:, None]
-    mean = share.mean(0)
+def _estimate(sums: np.ndarray, squares: np.ndarray, played: np.ndarray) -> tuple[float, float]:
+    """Mutual information [bits] without and with correction.
+
+    sums, squares: of what members do and of its squares, [episodes, K, X]; played: in how many games, [episodes, K].
+    """
+    number = played.sum(0)[:, None]
+    share = sums.sum(0) / number
+    found = plug_in(share)
+    return found, found + _correction(share, (squares.sum(0) / number - share**2) / number)
+
+
+def plug_in(share: np.ndarray) -> float:
+    """Mutual information [bits] of row and column if rows are equally likely and row k has distribution share[k], [K, X]."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        plug_in = np.where(share > 0, share * np.log2(share / mean), 0.0).sum(1).mean()
-    # Entropies of m occupied bins are too low by (m - 1) / 2N nats.
-    within = ((counts > 0).sum(1) - 1) / (2 * total)
-    between = ((mean > 0).sum() - 1) / (2 * total.sum())
-    corrected = plug_in + (between - within.mean()) / np.log(2)
-    return float(plug_in), float(min(corrected, np.log2(len(counts))))
+        return float(np.where(share > 0, share * np.log2(share / share.mean(0)), 0.0).sum(1).mean())
+
+
+def _correction(share: np.ndarray, variance: np.ndarray) -> float:
+    """What to add to the plug-in estimate [bits] if share [K, X] are means with the given variance [K, X].
+
+    To second order an entropy is too low by half the sum of variance / share: Miller and Madow's (m - 1) / 2N where every
+    game shows one of m things, less where a game shows shares of several.
+    """
+    mean, of_mean = share.mean(0), variance.mean(0) / len(share)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        within = np.where(share > 0, variance / share, 0.0).sum(1).mean()
+        between = np.where(mean > 0, of_mean / mean, 0.0).sum()
+    return float((between - within) / 2 / np.log(2))
 
 
 def patterns(games: Games) -> np.ndarray:
-    """Counts [episodes, K, 2^S] of the sub-goals that a robot achieved in a game, taken together."""
-    code = games.done @ (1 << np.arange(games.done.shape[2]))
-    return _count(games, code, 1 << games.done.shape[2])
+    """Which of the 2^S sets of sub-goals each robot achieved, [G, R, 2^S] with a single one in each row."""
+    return np.eye(1 << games.done.shape[2])[games.done @ (1 << np.arange(games.done.shape[2]))]
 
 
 def single(games: Games, subgoal: int) -> np.ndarray:
-    """Counts [episodes, K, 2] of games in which a robot did not achieve, and did achieve, one sub-goal."""
-    return _count(games, games.done[:, :, subgoal].astype(np.int64), 2)
+    """Whether each robot did not, or did, achieve one sub-goal, [G, R, 2]."""
+    return np.eye(2)[games.done[:, :, subgoal].astype(np.int64)]
 
 
 def skills(games: Games) -> np.ndarray:
-    """Counts [episodes, K, A] of decisions that executed each action."""
-    _, episode = np.unique(games.episode, return_inverse=True)
-    counts = np.zeros((episode.max() + 1, games.members, games.skills.shape[2]), np.int64)
-    np.add.at(counts, (episode[:, None], games.member), games.skills)
-    return counts
-
-
-def _count(games: Games, code: np.ndarray, codes: int) -> np.ndarray:
-    """Counts [episodes, K, codes] of code [G, R]."""
-    _, episode = np.unique(games.episode, return_inverse=True)
-    counts = np.zeros((episode.max() + 1, games.members, codes), np.int64)
-    np.add.at(counts, (np.broadcast_to(episode[:, None], code.shape), games.member, code), 1)
-    return counts
+    """Share of a robot's game that each action took, [G, R, A]."""
+    return games.skills / games.skills.sum(-1, keepdims=True)
 
 
 def who_does_what(games: Games) -> np.ndarray:
@@ -142,9 +158,10 @@ def who_does_what(games: Games) -> np.ndarray:
 
 
 def what_skills(games: Games) -> np.ndarray:
-    """Share of a member's decisions [K, A] that executed each action."""
-    counts = skills(games).sum(0)
-    return counts / counts.sum(1, keepdims=True)
+    """Share of a member's games [K, A] that each action took, every game counting the same."""
+    share = np.zeros((games.members, games.skills.shape[2]))
+    np.add.at(share, games.member, skills(games))
+    return share / share.sum(1, keepdims=True)
 
 
 def cross_play(games: Games) -> np.ndarray:
@@ -191,16 +208,16 @@ def numbers(games: Games, subgoals: tuple[str, ...], seed: int = 0, permutations
     by_subgoals, by_skills = distances(shares, exclusive=False), distances(used, exclusive=True)
     pairs = np.triu_indices(games.members, 1)
     same, other, apart, error = gap(games)
-    joint = information(patterns(games), seed, permutations)
-    each = {name: information(single(games, s), seed, permutations) for s, name in enumerate(subgoals)}
+    joint = information(games, patterns(games), seed, permutations)
+    each = {name: information(games, single(games, s), seed, permutations) for s, name in enumerate(subgoals)}
     return {
         "information": {
             "subgoals": asdict(joint),
-            "subgoals_in_self_play": asdict(information(patterns(alone), seed, permutations)),
+            "subgoals_in_self_play": asdict(information(alone, patterns(alone), seed, permutations)),
             "each_subgoal": {name: asdict(found) for name, found in each.items()},
             "sum_of_subgoals": sum(found.bits for found in each.values()),
-            "skills": asdict(information(skills(games), seed, permutations)),
-            "skills_in_self_play": asdict(information(skills(alone), seed, permutations)),
+            "skills": asdict(information(games, skills(games), seed, permutations)),
+            "skills_in_self_play": asdict(information(alone, skills(alone), seed, permutations)),
         },
         "behaviours": 2.0 ** max(joint.bits, 0.0),
         "distance": {
@@ -214,3 +231,99 @@ def numbers(games: Games, subgoals: tuple[str, ...], seed: int = 0, permutations
         "who_does_what": shares.tolist(),
         "skills": used.tolist(),
     }
+
+
+def audit(
+    population: Sequence[Partner],
+    episodes: Episodes,
+    homes: Sequence[Home],
+    robots: int = 2,
+    rules: Rules | None = None,
+    seed: int = 0,
+    count: int = 100,
+    threads: int = 1,
+    permutations: int = PERMUTATIONS,
+    progress: Callable[[int, int], None] | None = None,
+) -> dict[str, Any]:
+    """Let every ordered pair of a population play the first `count` episodes; returns `numbers` and the names of it all.
+
+    With more than two robots all but the first are moved by the second of a pair. Actions are sampled.
+    """
+    if len(population) < 2:
+        raise ValueError("a population of one has no diversity - give at least two members or latents")
+    if robots < 2:
+        raise ValueError("a robot alone plays with nobody - give a run with two robots or more")
+    if not 1 <= count <= len(episodes):
+        raise ValueError(f"{count} episodes - choose 1 to {len(episodes)}")
+    subgoals = TASKS[episodes.task].subgoal_names
+    games = play_pairs(population, episodes, homes, robots, rules, seed, count, threads, progress)
+    return {
+        "task": episodes.task,
+        "episodes": count,
+        "robots": robots,
+        "seed": seed,
+        "members": short_names([partner.name for partner in population]),
+        "partners": [partner.name for partner in population],
+        "subgoals": list(subgoals),
+        "actions": list(ACTIONS),
+        **numbers(games, subgoals, seed, permutations),
+    }
+
+
+def play_pairs(
+    population: Sequence[Partner],
+    episodes: Episodes,
+    homes: Sequence[Home],
+    robots: int = 2,
+    rules: Rules | None = None,
+    seed: int = 0,
+    count: int = 100,
+    threads: int = 1,
+    progress: Callable[[int, int], None] | None = None,
+) -> Games:
+    """The games of every ordered pair, with itself too."""
+    minds, everybody = minds_of(population), range(len(population))
+    pairs = np.array([(i, j) for i in everybody for j in everybody])
+    teams = [[minds[i], *[minds[j]] * (robots - 1)] for i, j in pairs]
+    played = play(
+        episodes,
+        homes,
+        teams,
+        rules,
+        seed,
+        which=np.arange(count),
+        swap=False,
+        threads=threads,
+        executed=True,
+        progress=progress,
+    )
+    if played.executed is None:
+        raise ValueError("these games do not tell which skills were executed - play them with executed=True")
+    first, second = pairs[played.team].T
+    by = played.done_by[:, : len(TASKS[episodes.task].subgoals)]
+    done = by[:, None, :] == np.arange(robots)[:, None]
+    return Games(first, second, played.episode, played.outcome == SUCCESS, done, played.executed.astype(np.int64))
+
+
+def minds_of(population: Sequence[Partner]) -> list[Mind]:
+    """What moves the robots of each partner; a policy that several share is loaded once."""
+    loaded: dict[tuple[str, str], Any] = {}
+    found = []
+    for partner in population:
+        if partner.kind == "person":
+            raise ValueError(f"{partner.name} is a person - an audit needs partners that play by themselves")
+        if partner.kind == "script":
+            found.append(Mind(script=partner.script))
+            continue
+        key = partner.kind, partner.path
+        if key not in loaded:
+            loaded[key] = load(partner)
+        found.append(Mind(loaded[key], max(partner.latent, 0)))
+    return found
+
+
+def short_names(names: Sequence[str]) -> list[str]:
+    """Names without the folder that they share."""
+    if len({PurePath(name).parent for name in names}) > 1:
+        return list(names)
+    return [PurePath(name).name for name in names]
