@@ -20,7 +20,9 @@ from housemates import (
     cli_data,
     cli_diversity,
     cli_evaluate,
+    cli_games,
     cli_homes,
+    cli_play,
     cli_report,
     cli_speed,
     cli_train,
@@ -72,7 +74,7 @@ def installed_version(distribution: str) -> str | None:
 
 def build() -> SubcommandApp:
     """All commands."""
-    app, homes, data = SubcommandApp(), SubcommandApp(), SubcommandApp()
+    app, homes, data, games = SubcommandApp(), SubcommandApp(), SubcommandApp(), SubcommandApp()
     app.command(info)
     app.command(cli_data.prepare)
     app.command(homes, name="homes", help="Look at homes: draw a floor plan, print statistics.")
@@ -87,6 +89,10 @@ def build() -> SubcommandApp:
     app.command(cli_diversity.diversity)
     app.command(cli_report.report)
     app.command(cli_watch.watch)
+    app.command(cli_play.play)
+    app.command(games, name="games", help="Games that people have played: list them, export them.")
+    games.command(cli_games.list_games, name="list")
+    games.command(cli_games.export_games, name="export")
     app.command(cli_speed.speed)
     app.command(cli_validity.validity)
     return app

@@ -1,4 +1,4 @@
-"""`housemates watch`: play an episode with scripted robots, or take a recorded one, and make a film of it."""
+"""`housemates watch`: recordings and trainings on the page; an episode of scripted robots, or a recorded one, as a film."""
 
 from __future__ import annotations
 
@@ -26,6 +26,8 @@ def watch(
     scripted: bool = False,
     video: Path | None = None,
     record: Path | None = None,
+    rerun: Path | None = None,
+    run: Path | None = None,
     task: TaskName = "tidy_house",
     split: SplitName = "eval",
     episode: int = 3,
@@ -36,14 +38,25 @@ def watch(
     every: int = 1,
     width: int = 960,
     real: bool = False,
+    partners: tuple[str, ...] = (),
+    games: Path = Path("games"),
+    host: str = "",
+    port: int = 7431,
+    browser: bool = True,
+    fastest: float = 30.0,
 ) -> None:
-    """Watch an episode: a recorded one, or one that scripted robots play now. Writes a film and tells what happens.
+    """Watch episodes on a page in the browser, or write a film of one and tell what happens in it.
+
+    The page opens for a recording, a folder with recordings, or a run that trains; with --scripted, --video, --record or
+    --rerun it does not.
 
     Args:
-        recording: A recording to show; without it give --scripted.
-        scripted: Play an episode with scripted robots.
+        recording: A recording, or a folder (a run, an evaluation, games) that is searched for recordings.
+        scripted: Play an episode with scripted robots now.
         video: The film: a file ending in .mp4 or .gif.
         record: Keep the episode as a recording (.npz) that can be shown and played again.
+        rerun: The episode as a file for the viewer rerun (.rrd; pip install rerun-sdk).
+        run: A run that trains: the page shows its curves and lets you into an episode of its newest checkpoint.
         task: What is to be done.
         split: Where the homes come from.
         episode: Which episode of the split.
@@ -54,7 +67,19 @@ def watch(
         every: Simulation steps from one picture to the next.
         width: Width of the film, pixels.
         real: Show the real meshes of the robot and the objects (pip install 'housemates[meshes]') instead of solids.
+        partners: Whom to offer for swaps and games on the page, beside scripts and what comes with the package: run
+            folders, RUN/agent, RUN/3, RUN/z5, folders of policies, module:function.
+        games: Where games are kept that are played on the page, if their players agree.
+        host: Let other machines in at this address (0.0.0.0: at all of this machine's); then the printed address has a token.
+        port: Where the page is; 0 takes any free port.
+        browser: Open the page in the browser.
+        fastest: Most steps per second of a live game.
     """
+    if not scripted and video is None and record is None and rerun is None:
+        show_page(recording, run, partners, games, (host, port, browser), fastest)
+        return
+    if run is not None:
+        raise ValueError("--run opens the page, which writes no files - leave --scripted, --video, --record and --rerun away")
     from housemates.homes.meshes import LICENCES
     from housemates.kernels.files import check_place
     from housemates.sim.film import Style, check_film, film
@@ -71,15 +96,56 @@ def watch(
             print("\n".join(f"note: {licence}" for licence in LICENCES.values()), file=sys.stderr)
     if record is not None:
         check_place(record)
+    if rerun is not None:
+        check_place(rerun)
     shown = load_recording(recording) if recording else play_scripted(task, split, episode, (robot, partner), speed)
     tell(shown)
     if record is not None:
         save_recording(record, shown)
         print(f"{record} ({record.stat().st_size / 1000:.0f} kB)")
+    if rerun is not None:
+        from housemates.sim.recording import home_of
+        from housemates.web.rerun_file import write_rerun
+
+        write_rerun(rerun, shown, home_of(shown))
+        print(f"{rerun} ({rerun.stat().st_size / 1000:.0f} kB)")
     if video is not None:
         with progress("film") as report:
             film(shown, video, style, progress=report)
         print(f"{video} ({video.stat().st_size / 1000:.0f} kB)")
+
+
+def show_page(
+    place: Path | None,
+    run: Path | None,
+    partners: tuple[str, ...],
+    games: Path,
+    where: tuple[str, int, bool],
+    fastest: float,
+) -> None:
+    """Open the page with a recording, a folder of them, or a run; where: host, port, whether to open the browser."""
+    from housemates.policies.partners import resolve_all
+    from housemates.sim.recording import load_recording
+    from housemates.web.server import open_page
+    from housemates.web.table import Options
+    from housemates.web.training import TrainingRun
+
+    if place is not None and not place.is_dir():
+        load_recording(place)
+    # A run that is watched lends its members to swaps, if it has any yet.
+    known = [str(folder) for folder in (place, run) if folder is not None and any(folder.glob("stage1/members/*/policy.json"))]
+    places = tuple(
+        folder for folder in (place, run, games if place is None else None) if folder is not None and folder.exists()
+    )
+    options = Options(
+        places=places,
+        runs=(run,) if run is not None else (),
+        partners=tuple(resolve_all((*known, *partners))),
+        games=games,
+        fastest=fastest,
+    )
+    query = f"run={TrainingRun(run).id}" if run is not None else "mode=watch"
+    open_page(options, *where, query)
 
 
 def play_scripted(task: str, split: str, episode: int, scripts: tuple[str, ...], speed: SpeedName | None = None) -> Recording:

@@ -39,7 +39,7 @@ from housemates.tasks.tasks import get_task
 from housemates.web.checks import check_in_home
 from housemates.web.messages import Refused
 from housemates.web.players import Mind, seat
-from housemates.web.show import episode_in_words, events_in_words, things_of
+from housemates.web.show import belief, episode_in_words, events_in_words, things_of
 
 KEYS = {"forward": MOVE_FORWARD, "left": TURN_LEFT, "right": TURN_RIGHT}
 """The primitive that each key stands for."""
@@ -85,6 +85,8 @@ class Game:
         self.task = get_task(batch.episodes.task)
         self.episode = {name: array[:1] for name, array in batch.episodes.arrays().items()}
         self.things = things_of([int(kind) for kind in self.episode["kind"][0]])
+        self.thoughts: dict[int, dict[str, Any]] = {}
+        """The last decision of each policy, by robot."""
         self._wish: list[int] = []
         self._cut = False
         self._keys: dict[str, int] = {}
@@ -133,6 +135,8 @@ class Game:
                 actions[0, robot], found, value[0, robot] = mind.decide()
                 if found is not None:
                     likely[0, robot] = found
+                thought = belief(int(actions[0, robot]), found, float(value[0, robot]))
+                self.thoughts[robot] = {"tick": self.recorder.tick_number, "robot": robot, **thought}
         if self.human >= 0:
             wanted = self._person(bool(decide[self.human]))
             if wanted is not None and state.action[0, self.human] == MUST_DECIDE:

@@ -119,7 +119,7 @@ def bodies() -> dict[str, Any]:
 
 def scene(home: Home) -> dict[str, Any]:
     """Everything of a home that the page draws: groups of triangles, the three doors that move, receptacles, rooms."""
-    position, colour, body, label = _home_triangles(home)
+    position, colour, body, label = home_triangles(home)
     entity = entities_of(home, position, body, label)
     doors = [door_of(home, kind) for kind in OPENABLE]
     moves = np.full(len(position), -1)
@@ -187,7 +187,7 @@ def entities_of(home: Home, position: np.ndarray, body: np.ndarray, label: np.nd
     return entity
 
 
-def _home_triangles(home: Home) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def home_triangles(home: Home) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Triangles [T, 3, 3], colours [T, 3], bodies [T] and labels [T] of a home, joint zero."""
     if home.meshes is not None:
         m = home.meshes

@@ -8,13 +8,16 @@ import hashlib
 import logging
 import mimetypes
 import re
+import secrets
+import socket
 import threading
 import time
+import webbrowser
 from collections.abc import AsyncGenerator, Callable, Generator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -27,13 +30,16 @@ from starlette.websockets import WebSocket
 from housemates import __version__
 from housemates.sim.recording import save_recording
 from housemates.web.door import Door
-from housemates.web.guard import HEADERS, Guard
+from housemates.web.guard import EVERYWHERE, HEADERS, LOCAL, Guard
 from housemates.web.line import TOO_MANY_CLIENTS, Line, as_json
 from housemates.web.messages import LARGEST, Refused
 from housemates.web.scene import bodies, scene
 from housemates.web.shelf import LARGEST_FILE
 from housemates.web.show import Depths, listed, shown
-from housemates.web.table import Table
+from housemates.web.table import Options, Table
+
+if TYPE_CHECKING:
+    import uvicorn
 
 STATIC = Path(__file__).parent / "static"
 MOST_CLIENTS = 64
@@ -261,30 +267,61 @@ def _number(request: Request, name: str, default: int | None = None) -> int:
     return int(text)
 
 
-def config_of(page: Page, host: str, port: int) -> Any:
-    """How uvicorn runs the page: quiet, with small messages only."""
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that the server listens at; port 0 takes a free one."""
+    try:
+        kind, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        found = socket.socket(kind, socket.SOCK_STREAM)
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        found.bind(address)
+    except (OSError, OverflowError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise OSError(f"no page at port {port} of {host} ({why}) - choose another with --port or --host") from error
+    return found
+
+
+def prepare(page: Page) -> uvicorn.Server:
+    """A server of a page: quiet, and with small messages only."""
     import uvicorn
 
-    return uvicorn.Config(
-        page.app, host=host, port=port, log_level="warning", access_log=False, server_header=False, proxy_headers=False,
+    config = uvicorn.Config(
+        page.app, log_level="warning", access_log=False, server_header=False, proxy_headers=False,
         ws_max_size=4 * LARGEST, ws_max_queue=16, ws_per_message_deflate=False, timeout_graceful_shutdown=2,
     )  # fmt: skip
+    return uvicorn.Server(config)
 
 
 @contextmanager
 def running(page: Page, host: str = "127.0.0.1", port: int = 0) -> Generator[int]:
     """The page's server in a thread; yields its port."""
-    import uvicorn
-
-    server = uvicorn.Server(config_of(page, host, port))
-    thread = threading.Thread(target=server.run, daemon=True)
+    place = listen(host, port)
+    server = prepare(page)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [place]}, daemon=True)
     thread.start()
     while not server.started and thread.is_alive():
         time.sleep(0.01)
-    if not server.started:
-        raise OSError(f"no page at port {port} of {host} - it may be taken: choose another with --port")
     try:
-        yield server.servers[0].sockets[0].getsockname()[1]
+        yield place.getsockname()[1]
     finally:
         server.should_exit = True
         thread.join(10)
+
+
+def open_page(options: Options, host: str = "", port: int = 7431, browser: bool = True, query: str = "") -> None:
+    """Serve the page until somebody presses Ctrl-C. host: empty for this machine alone; otherwise a token is made.
+
+    query: what the address says, for example `mode=play`.
+    """
+    token = secrets.token_urlsafe(18) if host else ""
+    table = Table(options)
+    place = listen(host or LOCAL[0], port)
+    port = place.getsockname()[1]
+    page = Page(table, Guard(host or LOCAL[0], port, token))
+    shown = socket.gethostname() if host in EVERYWHERE else host or LOCAL[0]
+    words = "&".join(word for word in (query, f"token={token}" if token else "") if word)
+    address = f"http://{shown}:{port}/" + (f"?{words}" if words else "")
+    print(f"{address}  (Ctrl-C to close)", flush=True)
+    if browser:
+        webbrowser.open(address)
+    with suppress(KeyboardInterrupt):
+        prepare(page).run(sockets=[place])

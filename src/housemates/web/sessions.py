@@ -46,6 +46,8 @@ class Snapshot(NamedTuple):
     """What follows the body for clients that want pictures; empty if nobody does."""
     events: int
     """How many events there have been."""
+    thoughts: tuple[dict[str, Any], ...]
+    """The last decision of each policy."""
 
 
 class Session:
@@ -174,7 +176,8 @@ class Session:
         # The set of clients changes in another thread; a copy is taken at once.
         wanted = any(client.depth for client in tuple(self.clients))
         pictures = self._pictures() if wanted else b""
-        return Snapshot(serial, int(batch.state.clock[0]), batch.robots, flags, body, pictures, len(game.recorder.events))
+        events, thoughts = len(game.recorder.events), tuple(game.thoughts.values())
+        return Snapshot(serial, int(batch.state.clock[0]), batch.robots, flags, body, pictures, events, thoughts)
 
     def _pictures(self) -> bytes:
         batch = self.game.batch
@@ -205,6 +208,7 @@ class Client:
         """Number of the last frame that was sent, and of the last that was acknowledged."""
         self.sent_at = 0.0
         self._serial, self._events, self._clock, self._told = -1, 0, (0.0, False), False
+        self._thoughts: dict[int, int] = {}
 
     def enter(self, session: Session, owner: bool) -> dict[str, Any]:
         """Watch a game from now on; returns the message `game`."""
@@ -213,7 +217,7 @@ class Client:
         described = session.describe(owner)
         self.acknowledged = self.sent
         self._serial, self._events, self._told = -1, len(described["events"]), False
-        self._clock = (described["hz"], described["paused"])
+        self._clock, self._thoughts = (described["hz"], described["paused"]), {}
         session.clients.add(self)
         if self.depth and not session.newest.pictures:
             session.refresh()
@@ -253,6 +257,10 @@ class Client:
             if newest.events > self._events:
                 found.append({"type": "events", "events": session.game.events(self._events)[: newest.events - self._events]})
                 self._events = newest.events
+            for thought in newest.thoughts:
+                if self._thoughts.get(thought["robot"]) != thought["tick"]:
+                    self._thoughts[thought["robot"]] = thought["tick"]
+                    found.append({"type": "thought", **thought})
             self.sent = (self.sent + 1) % 2**32
             self.sent_at = time.monotonic()
             self._serial = newest.serial

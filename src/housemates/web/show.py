@@ -137,17 +137,16 @@ def head_pictures(batch: Batch, which: np.ndarray) -> np.ndarray:
     return batch.observe("depth", which=which[None])[0, :, :, :, 0]
 
 
-def _decision(recording: Recording, number: int) -> dict[str, Any]:
-    row, likely, value = recording.decisions[number], recording.probabilities[number], float(recording.value[number])
+def belief(action: int, likely: np.ndarray | None, value: float) -> dict[str, Any]:
+    """What somebody decided and thought: the action, the likeliest of the probabilities [25], the value."""
     top = None
-    if np.isfinite(likely).all():
+    if likely is not None and np.isfinite(likely).all():
         best = np.argsort(-likely, kind="stable")[:TOP]
-        top = [[int(action), round(float(likely[action]), 4)] for action in best]
-    return {
-        "tick": int(row["tick"]),
-        "robot": int(row["robot"]),
-        "action": int(row["action"]),
-        "source": SOURCES[int(row["source"])],
-        "top": top,
-        "value": round(value, 3) if math.isfinite(value) else None,
-    }
+        top = [[int(a), round(float(likely[a]), 4)] for a in best]
+    return {"action": action, "top": top, "value": round(value, 3) if math.isfinite(value) else None}
+
+
+def _decision(recording: Recording, number: int) -> dict[str, Any]:
+    row = recording.decisions[number]
+    thought = belief(int(row["action"]), recording.probabilities[number], float(recording.value[number]))
+    return {"tick": int(row["tick"]), "robot": int(row["robot"]), "source": SOURCES[int(row["source"])], **thought}
