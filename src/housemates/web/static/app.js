@@ -223,12 +223,11 @@ async function begin() {
   $("empty").replaceChildren(el("h2", {}, "Two robots, one home"), el("p.faint", {}, "Choose a recording, drop one onto this page, or play with a robot yourself."),
     el("div.buttons", {}, el("button", { type: "button", onclick: () => watch.list(true) }, "Recordings"), el("button.primary", { type: "button", onclick: () => mode("play") }, "Play")));
   socket.open();
+  train.run = query.get("run") ?? start.run;
+  const wanted = query.has("recording") ? "watch" : query.has("run") ? "train" : query.get("mode") ?? (start.mode === "watch" && start.run ? "train" : start.mode);
   const recording = query.get("recording") ?? start.recording;
-  const run = query.get("run") ?? start.run;
-  if (run) train.run = run;
-  const wanted = query.get("mode") ?? start.mode;
-  if (recording && wanted !== "play") await watch.open(recording, !query.has("still"));
-  mode(run && !query.has("recording") ? "train" : wanted === "play" ? "play" : "watch");
+  if (recording && wanted === "watch") await watch.open(recording, !query.has("still"));
+  mode(["watch", "play", "train"].includes(wanted) ? wanted : "watch");
   facts.ready = true;
 }
 

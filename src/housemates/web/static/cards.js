@@ -7,17 +7,19 @@ const STOPS = [[0, 0, 4], [59, 15, 112], [140, 41, 129], [222, 73, 104], [254, 1
 const SIDE = 128;
 
 // Inverse depth 0..255 as colours, far to near.
-const COLOURS = Uint8ClampedArray.from({ length: 256 * 4 }, (_, k) => {
-  const at = Math.sqrt(Math.floor(k / 4) / 255) * (STOPS.length - 1);
-  const low = Math.min(Math.floor(at), STOPS.length - 2);
-  return k % 4 === 3 ? 255 : STOPS[low][k % 4] + (STOPS[low + 1][k % 4] - STOPS[low][k % 4]) * (at - low);
-});
+const COLOURS = new Uint32Array(
+  Uint8ClampedArray.from({ length: 256 * 4 }, (_, k) => {
+    const at = (Math.floor(k / 4) / 255) * (STOPS.length - 1);
+    const low = Math.min(Math.floor(at), STOPS.length - 2);
+    return k % 4 === 3 ? 255 : STOPS[low][k % 4] + (STOPS[low + 1][k % 4] - STOPS[low][k % 4]) * (at - low);
+  }).buffer,
+);
+const picture = new ImageData(SIDE, SIDE);
+const pixels = new Uint32Array(picture.data.buffer);
 
 function paint(canvas, depth) {
-  const context = canvas.getContext("2d");
-  const picture = context.createImageData(SIDE, SIDE);
-  for (let k = 0; k < depth.length; k++) picture.data.set(COLOURS.subarray(4 * depth[k], 4 * depth[k] + 4), 4 * k);
-  context.putImageData(picture, 0, 0);
+  for (let k = 0; k < depth.length; k++) pixels[k] = COLOURS[depth[k]];
+  canvas.getContext("2d").putImageData(picture, 0, 0);
 }
 
 export class Cards {

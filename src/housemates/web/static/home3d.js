@@ -5,6 +5,7 @@ import { css, fast, numbers } from "./page.js";
 
 const CUT = 0.95; // Walls are cut away above this height, metres, so that one looks into the rooms.
 const FETCH_BLUE = [22, 129, 196]; // The robot's own accent; here it shows who is who.
+const SUN = new THREE.Vector3(0.35, 0.9, 0.45).normalize();
 const CAP = { light: 0x8d877c, dark: 0x4a4f58 };
 
 /** A mesh of the protocol as geometry with flat normals; `paint(rgb)` may change colours. */
@@ -22,8 +23,21 @@ function geometry(mesh, paint = (rgb) => rgb) {
   found.setAttribute("position", new THREE.BufferAttribute(position, 3));
   found.setAttribute("color", new THREE.BufferAttribute(colour, 3));
   found.computeVertexNormals();
+  if (fast) shade(found);
   return found;
 }
+
+/** Light that is painted on once: software renderers are quick then. */
+function shade(given) {
+  const { normal, color } = given.attributes;
+  for (let v = 0; v < normal.count; v++) {
+    const light = 0.62 + 0.38 * Math.max(-0.4, normal.getX(v) * SUN.x + normal.getY(v) * SUN.y + normal.getZ(v) * SUN.z);
+    color.setXYZ(v, color.getX(v) * light, color.getY(v) * light, color.getZ(v) * light);
+  }
+}
+
+/** The usual paint: colours by vertex. */
+const coat = (options = {}) => (fast ? new THREE.MeshBasicMaterial({ vertexColors: true, ...options }) : new THREE.MeshLambertMaterial({ vertexColors: true, ...options }));
 
 const matrix = (rows) => new THREE.Matrix4().set(...rows);
 
@@ -40,8 +54,8 @@ export class Home3D {
     this.group = new THREE.Group();
     this.doors = told.doors.map(() => []);
     this.plane = new THREE.Plane(new THREE.Vector3(0, -1, 0), CUT);
-    this.paint = new THREE.MeshLambertMaterial({ vertexColors: true });
-    this.wall = new THREE.MeshLambertMaterial({ vertexColors: true });
+    this.paint = coat();
+    this.wall = coat({ clipShadows: true });
     this.cap = new THREE.MeshBasicMaterial({ color: CAP[theme], side: THREE.BackSide });
     this.ceilings = [];
     this.picks = [];
@@ -105,7 +119,7 @@ class Robot3D {
     const tint = new THREE.Color(css(`--robot${index % 4}`)).convertLinearToSRGB();
     const accent = [tint.r * 255, tint.g * 255, tint.b * 255];
     const paint = (rgb) => (rgb.every((v, k) => v === FETCH_BLUE[k]) ? accent : rgb);
-    const material = new THREE.MeshLambertMaterial({ vertexColors: true });
+    const material = coat();
     this.origins = bodies.links.map((link) => matrix(link.origin));
     this.axes = bodies.links.map((link) => new THREE.Vector3(...link.axis));
     this.frames = bodies.links.map(() => new THREE.Matrix4());
@@ -156,7 +170,7 @@ export class Cast {
     this.group = new THREE.Group();
     this.robots = film.robots.map((_, r) => new Robot3D(bodies, r));
     this.group.add(...this.robots.map((robot) => robot.group));
-    const paint = new THREE.MeshLambertMaterial({ vertexColors: true });
+    const paint = coat();
     this.things = film.kinds.map((kind, i) => {
       const made = solid(bodies.objects[kind].mesh, paint);
       made.add(this.#halo(bodies.objects[kind].half, i));

@@ -25,7 +25,7 @@ export class Play {
   setup() {
     const { start, choice } = this;
     const partners = start.partners.filter((p) => p.kind !== "person" && (!p.task || p.task === choice.task));
-    const preferred = partners.find((p) => /first_half|second_half/.test(p.name));
+    const preferred = partners.find((p) => p.name === "script/second_half");
     if (!partners.some((p) => p.name === choice.partner)) choice.partner = (partners.find((p) => p.kind === "learned") ?? preferred ?? partners[0])?.name;
     const cards = start.tasks.map((task) => el("button.choice", { type: "button", role: "radio", "data-task": task.name, "aria-checked": String(task.name === choice.task),
       onclick: () => { choice.task = task.name; this.setup(); } }, el("h3", {}, task.title), el("span.faint", {}, task.instructions[0] ?? "")));
@@ -101,7 +101,7 @@ export class Play {
     const last = game.subgoals.length;
     $("task").replaceChildren(
       el("h3", {}, game.title.split(",")[0]),
-      ...game.instructions.slice(0, 2).map((line) => el("p.faint.long", {}, line)),
+      ...game.instructions.map((line) => el("p.faint.long", {}, line)),
       el("ul", {}, ...game.subgoals.map((text, k) => el(`li${done[k] >= 0 ? ".done" : ""}`, {},
         el("span.dot.square", { tint: done[k] >= 0 ? robotTint(done[k]) : "var(--line)" }), el("span", {}, text)))),
       el("p.faint.long", {}, game.human >= 0 && last ? "Click a thing, its place or a piece of furniture. Right-click: all skills." : ""));

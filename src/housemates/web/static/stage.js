@@ -7,6 +7,8 @@ import { Cast, Home3D } from "./home3d.js";
 
 const NEAR_POINTER = 26; // Pixels from a thing within which a click means it.
 const UP = new THREE.Vector3(0, 1, 0);
+const SLOW = 110; // Milliseconds from picture to picture above which shadows are given up.
+const PATIENCE = 5; // Slow pictures in a row until then.
 
 export class Stage {
   constructor(bodies) {
@@ -82,14 +84,32 @@ export class Stage {
     this.sun.shadow.camera.updateProjectionMatrix();
   }
 
-  /** The free camera where it sees the whole home. */
+  /** The free camera where it sees the whole home, along its shorter side. */
   look() {
-    const { centre, size } = this.home;
-    const wide = Math.max(size.x / Math.max(this.aspect, 0.55), size.z * 1.25);
-    const away = 0.62 * wide / Math.tan((this.wide.fov * Math.PI) / 360) + 0.4;
+    const { centre, told } = this.home;
+    const { low, high } = told.bounds;
+    const corners = [low[0], high[0]].flatMap((x) => [0, 1].flatMap((y) => [low[2], high[2]].map((z) => new THREE.Vector3(x, y, z))));
+    const towards = this.#turned() ? new THREE.Vector3(0.62, 0.92, 0.1) : new THREE.Vector3(0.1, 0.92, 0.62);
     this.controls.target.copy(centre);
-    this.wide.position.set(centre.x + 0.12 * away, 0.83 * away, centre.z + 0.6 * away);
+    this.wide.aspect = this.aspect;
+    this.wide.updateProjectionMatrix();
+    // The nearest place from which all corners of the home are in the picture.
+    for (let away = 4; away < 26; away += 0.25) {
+      this.wide.position.copy(centre).addScaledVector(towards, away);
+      this.wide.lookAt(centre);
+      this.wide.updateMatrixWorld();
+      const out = corners.some((corner) => {
+        const at = corner.clone().project(this.wide);
+        return Math.abs(at.x) > 0.95 || Math.abs(at.y) > 0.88;
+      });
+      if (!out) break;
+    }
     this.controls.update();
+  }
+
+  /** Whether the home lies better in the picture turned by a quarter. */
+  #turned() {
+    return this.home.size.z > this.home.size.x === this.aspect > 1;
   }
 
   /** Choose a camera: orbit, top, follow0, follow1, eyes. */
@@ -107,7 +127,7 @@ export class Stage {
   resize() {
     const { clientWidth: width, clientHeight: height } = this.canvas;
     if (!width || !height) return;
-    this.renderer.setPixelRatio(fast ? 1 : Math.min(devicePixelRatio, 2));
+    this.renderer.setPixelRatio(fast || this.eased ? 0.8 : Math.min(devicePixelRatio, 2));
     this.renderer.setSize(width, height, false);
     const was = this.aspect;
     this.aspect = width / height;
@@ -131,19 +151,34 @@ export class Stage {
       this.last = camera;
       this.#place(camera, n * part, part, height, n, frames.length);
     });
-    this.half = width / frames.length;
     this.#headings(words, width / frames.length);
     this.drawn += 1;
+    this.#ease();
+  }
+
+  /** Where pictures come slowly (no graphics card), do without shadows and fine pixels. */
+  #ease() {
+    const now = performance.now();
+    const took = now - (this.drawnAt ?? now);
+    this.drawnAt = now;
+    // Longer pauses are pauses: nothing had changed.
+    this.slow = took > SLOW && took < 3000 ? (this.slow ?? 0) + 1 : 0;
+    if (this.slow < PATIENCE || this.eased || fast) return;
+    this.eased = true;
+    this.sun.castShadow = false;
+    this.resize();
   }
 
   #aim(aspect) {
     const { centre, size } = this.home;
     this.moving = false;
     if (this.kind === "top") {
-      const tall = Math.max(size.z / 2, size.x / 2 / aspect) * 1.06;
+      const turned = this.#turned();
+      const [across, along] = turned ? [size.z, size.x] : [size.x, size.z];
+      const tall = Math.max(along / 2, across / 2 / aspect) * 1.08;
       Object.assign(this.above, { left: -tall * aspect, right: tall * aspect, top: tall, bottom: -tall });
       this.above.position.set(centre.x, 20, centre.z);
-      this.above.up.set(0, 0, -1);
+      this.above.up.set(turned ? -1 : 0, 0, turned ? 0 : -1);
       this.above.lookAt(centre.x, 0, centre.z);
       this.above.updateProjectionMatrix();
       return this.above;

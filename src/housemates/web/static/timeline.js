@@ -97,7 +97,7 @@ export class Timeline {
         pen.globalAlpha = 1;
         pen.fillStyle = css("--ink");
         pen.font = "11px system-ui";
-        if (band.short && pen.measureText(band.short).width < to - from - 8) pen.fillText(band.short, from + 4, y + 14);
+        if (band.short && pen.measureText(band.short).width < to - from - 16) pen.fillText(band.short, from + 11, y + 14);
       }
     });
   }

@@ -215,7 +215,7 @@ export class Viewer {
     $("caption").textContent = event?.text ?? "";
     $("caption").className = !event ? "" : event.kind === "success" ? "good" : event.kind === "subgoal" || event.kind === "interruption" ? "" : "bad";
     $("clock").textContent = `step ${Math.floor(this.cursor)} of ${this.high}`;
-    $("play").textContent = this.playing ? "⏸" : "▶";
+    $("play").querySelector("path").setAttribute("d", this.playing ? "M4 3h3v10H4zM9 3h3v10H9z" : "M4 2.5v11l9-5.5z");
     $("play").setAttribute("aria-label", this.playing ? "Pause" : "Play");
   }
 
