@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from housemates.evaluation.rows import AGENT
+from housemates.evaluation.rows import AGENT, COLUMNS
 from housemates.sim.rules import Rules
 
 if TYPE_CHECKING:
@@ -39,32 +39,38 @@ class Rows:
     """Rows of an evaluation as one numpy array [N] per column; `subgoals` is int8 [N, 6], -1 beyond the task's own.
 
     Beside the columns of `evaluation.rows` there is `agent_run`: the agent's name without its place in the run, so that
-    members of one training count as one sample.
+    members of one training count as one sample. Words are kept as numbers, since a whole benchmark has many rows.
     """
 
     columns: dict[str, np.ndarray]
+    """Numbers; for a column of words indices into its vocabulary."""
+    words: dict[str, np.ndarray]
+    """Vocabularies."""
 
     def __len__(self) -> int:
         return len(self.columns["success"])
 
     def __getitem__(self, name: str) -> np.ndarray:
-        return self.columns[name]
+        return self.words[name][self.columns[name]] if name in self.words else self.columns[name]
 
     def take(self, which: np.ndarray) -> Rows:
         """The rows of a mask [N] or of indices."""
-        return Rows({name: array[which] for name, array in self.columns.items()})
+        return Rows({name: array[which] for name, array in self.columns.items()}, self.words)
 
     def only(self, **wanted: object) -> Rows:
         """Rows whose columns have these values; a tuple allows any of its members."""
         mask = np.ones(len(self), bool)
         for name, value in wanted.items():
-            allowed = value if isinstance(value, tuple) else (value,)
-            mask &= np.isin(self.columns[name], np.array(allowed))
+            allowed: Any = value if isinstance(value, tuple) else (value,)
+            if name in self.words:
+                allowed = np.flatnonzero([word in allowed for word in self.words[name].tolist()])
+            mask &= np.isin(self.columns[name], allowed) if len(allowed) != 1 else self.columns[name] == allowed[0]
         return self.take(mask)
 
     def distinct(self, name: str) -> list[Any]:
         """The values of a column, each once, sorted as people count (member 2 before member 10)."""
-        return sorted(np.unique(self.columns[name]).tolist(), key=natural)
+        values = np.unique(self.columns[name])
+        return sorted((self.words[name][values] if name in self.words else values).tolist(), key=natural)
 
 
 def natural(name: object) -> list[tuple[int, int, str]]:
@@ -74,19 +80,23 @@ def natural(name: object) -> list[tuple[int, int, str]]:
 
 def rows_of(table: pa.Table) -> Rows:
     """The rows of a table in the schema of `evaluation.rows`."""
-    columns = {}
-    for name in table.column_names:
+    columns, words = {}, {}
+    for name, kind in COLUMNS.items():
         column = table.column(name).combine_chunks()
-        if name == "subgoals":
+        if kind == "string":
+            encoded = column.dictionary_encode()
+            columns[name] = encoded.indices.to_numpy()
+            words[name] = np.array(encoded.dictionary.to_pylist(), str)
+        elif name == "subgoals":
             columns[name] = np.full((len(table), MOST_SUBGOALS), -1, np.int8)
-            for n, row in enumerate(column.to_pylist()):
-                columns[name][n, : len(row)] = row
+            lengths = column.value_lengths().to_numpy()
+            columns[name][np.arange(MOST_SUBGOALS) < lengths[:, None]] = column.flatten().to_numpy()
         else:
-            values = column.to_numpy(zero_copy_only=False)
-            columns[name] = values.astype(str) if values.dtype == object else values
-    names, which = np.unique(columns["agent"], return_inverse=True)
-    columns["agent_run"] = np.array([MEMBER.sub("", str(name)) for name in names], str)[which]
-    return Rows(columns)
+            columns[name] = column.to_numpy(zero_copy_only=False)
+    runs = [MEMBER.sub("", str(agent)) for agent in words["agent"]]
+    words["agent_run"], which = np.unique(np.array(runs, str), return_inverse=True)
+    columns["agent_run"] = which[columns["agent"]] if len(table) else columns["agent"]
+    return Rows(columns, words)
 
 
 def by_partner(rows: Rows, column: str = "success") -> dict[str, float]:

@@ -121,7 +121,7 @@ def lines_of(rows: Rows, methods: Sequence[str]) -> list[tuple[str, dict[str, Ro
     found = []
     for k, observations in enumerate(seen or [""]):
         cells = {m: other.only(method=m, observations=observations) for m in methods if m not in paper.OWN_OBSERVATIONS}
-        own = {m: rows.only(method=m) for m in methods if m in paper.OWN_OBSERVATIONS and k == 0}
+        own = {m: rows.only(method=m if k == 0 else ()) for m in methods if m in paper.OWN_OBSERVATIONS}
         found.append((f"ours, {observations}" if observations else "ours", cells | own))
     return found
 
