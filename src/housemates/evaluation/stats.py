@@ -116,7 +116,7 @@ def iqm(values: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
     upto = np.cumsum(weights, axis=-1)
     whole = upto[..., -1:]
     inside = np.clip(np.minimum(upto, 0.75 * whole) - np.maximum(upto - weights, 0.25 * whole), 0.0, None)
-    return (values * inside).sum(-1) / inside.sum(-1)
+    return _divide((values * inside).sum(-1), inside.sum(-1))
 
 
 def bootstrap_iqm(found: Scores, seed: int = 0, resamples: int = RESAMPLES) -> Interval:
@@ -131,7 +131,7 @@ def bootstrap_mean(found: Scores, seed: int = 0, resamples: int = RESAMPLES) -> 
     """Plain mean over the cells with the same interval."""
     means, weights = _resample(found, seed, resamples)
     weights = np.where(np.isnan(means), 0.0, weights)
-    drawn = (np.nan_to_num(means) * weights).sum(1) / weights.sum(1)
+    drawn = _divide((np.nan_to_num(means) * weights).sum(1), weights.sum(1))
     plain = np.nanmean(found.values[~np.isnan(found.values).all(axis=2)], axis=1)
     return _interval(float(plain.mean()), drawn)
 
@@ -198,13 +198,13 @@ def _cell_means(values: np.ndarray, drawn: np.ndarray) -> np.ndarray:
     known = ~np.isnan(values)
     total = np.tensordot(drawn, np.where(known, values, 0.0), axes=(1, 2))
     count = np.tensordot(drawn, known.astype(float), axes=(1, 2))
-    return np.divide(total, count, out=np.full_like(total, np.nan), where=count > 0)
+    return _divide(total, count)
 
 
 def _mean(means: np.ndarray, seeds: np.ndarray, partners: np.ndarray) -> np.ndarray:
     """Weighted mean over cells [B, S, P] -> [B]."""
     weight = np.where(np.isnan(means), 0.0, seeds[:, :, None] * partners[:, None, :])
-    return (np.nan_to_num(means) * weight).sum((1, 2)) / weight.sum((1, 2))
+    return _divide((np.nan_to_num(means) * weight).sum((1, 2)), weight.sum((1, 2)))
 
 
 def _difference(a: np.ndarray, b: np.ndarray, seeds_a: np.ndarray, seeds_b: np.ndarray, partners: np.ndarray) -> np.ndarray:
@@ -217,7 +217,12 @@ def _improvement(a: np.ndarray, b: np.ndarray, seeds_a: np.ndarray, seeds_b: np.
     wins = np.where(np.abs(gap) < 1e-12, 0.5, (gap > 0).astype(float))
     weight = seeds_a[:, :, None, None] * seeds_b[:, None, :, None] * partners[:, None, None, :]
     weight = np.where(np.isnan(gap), 0.0, weight)
-    return (wins * weight).sum((1, 2, 3)) / weight.sum((1, 2, 3))
+    return _divide((wins * weight).sum((1, 2, 3)), weight.sum((1, 2, 3)))
+
+
+def _divide(total: np.ndarray, count: np.ndarray) -> np.ndarray:
+    """total / count, nan where nothing was counted: a resample may consist of pairs that did not play."""
+    return np.divide(total, count, out=np.full(np.shape(total), np.nan), where=count > 0)
 
 
 def _interval(value: float, drawn: np.ndarray) -> Interval:
