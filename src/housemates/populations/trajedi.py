@@ -73,7 +73,7 @@ class TrajeDi(PBT):
         sums = np.array([len(found), found.sum(), (found > SATURATED * most).sum()], np.float64)
         number, total, saturated = self.group.sums(sums)
         # A rollout in which no episode has ended tells nothing.
-        return {"jsd": total / number, "jsd_saturated": saturated / number} if number else {}
+        return {"jsd": float(total / number), "jsd_saturated": float(saturated / number)} if number else {}
 
     def state(self) -> dict[str, np.ndarray]:
         """The running episodes."""
