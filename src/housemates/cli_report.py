@@ -17,6 +17,7 @@ def report(
     split: SplitName | None = None,
     greedy: bool = False,
     films: bool = True,
+    holdouts: tuple[Path, ...] = (),
     seed: int = 0,
 ) -> None:
     """Tell how well the agents of evaluated runs work with strangers: the paper's tables beside ours, figures, films.
@@ -27,6 +28,7 @@ def report(
         split: Whose rows; default: eval if it was played.
         greedy: Take the rows that were played with --greedy.
         films: Play three games again and film them.
+        holdouts: Run folders of partners in the rows that do not come with the package, for the films.
         seed: Of the bootstrap intervals.
     """
     from housemates.reports.report import Options, write_report
@@ -41,7 +43,7 @@ def report(
         if done == total:
             print(f"{what}: done", file=sys.stderr, flush=True)
 
-    written = write_report(runs, out, Options(split, greedy, films, seed), tell)
+    written = write_report(runs, out, Options(split, greedy, films, holdouts, seed), tell)
     for table in written.headline:
         print(console(table))
         print()

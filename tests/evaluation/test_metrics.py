@@ -148,12 +148,17 @@ def test_team_mates_and_trained_best_responses_are_best_responses():
     parts = [pair("gt-1/0", "gt_coord", 1, ("gt-1/1", "learned", "gt-1"), "crossplay", success=HALF)]
     parts += [pair("br-9/agent", "best_response", 9, ("gt-1/1", "learned", "gt-1"), "crossplay", success=ALL)]
     parts += [pair("sp-0/agent", "sp", 0, ("gt-1/0", "learned", "gt-1"), success=ALL)]
-    assert best_responses(rows_of(join_rows(parts))) == {"gt-1/1": 1.0}
+    assert best_responses(rows_of(join_rows(parts))) == {("gt-1", "1"): 1.0}
+
+
+def test_a_partner_that_was_copied_into_the_package_keeps_its_best_response():
+    rows = rows_of(pair("sp-0/agent", "sp", 0, ("tidy_house/holdouts/gt-1-1", "learned", "gt-1"), success=HALF))
+    assert proximity(rows, {("gt-1", "1"): 1.0}).value == 0.5
 
 
 def test_proximity_is_capped_and_leaves_out_what_has_no_bound():
     rows = played(("a", HALF), ("b", ALL), ("c", ALL), ("d", ALL))
-    found = proximity(rows, {"a": 1.0, "b": 0.5, "c": 0.0})
+    found = proximity(rows, {("a", ""): 1.0, ("b", ""): 0.5, ("c", ""): 0.0})
     assert found.value == pytest.approx((0.5 + 1.0) / 2)
     assert (found.partners, found.left_out, found.exceeded) == (2, 2, 1)
 

@@ -195,20 +195,28 @@ class Proximity:
     """Partners with whom the agent does better than the best response: a bound that is too weak."""
 
 
-def best_responses(rows: Rows) -> dict[str, float]:
-    """Success of the best response to each partner that has one: the best agent that was trained with that very partner.
+def best_responses(rows: Rows) -> dict[tuple[str, str], float]:
+    """Success of the best response to each partner that has one (see `who`): the best agent trained with that very partner.
 
     Those are agents of method `best_response`, and for members of a team trained together the team mates.
     """
     mates = (rows["method"] == "gt_coord") & (rows["agent_run"] == rows["partner_run"]) & (rows["agent"] != rows["partner"])
     found = rows.take((mates | (rows["method"] == BEST_RESPONSE)) & (rows["control"] == ""))
+    runs = dict(zip(found["partner"].tolist(), found["partner_run"].tolist(), strict=True))
     _, partners, matrix = success_matrix(found)
-    return {partner: float(np.nanmax(matrix[:, p])) for p, partner in enumerate(partners)}
+    return {who(partner, runs[partner]): float(np.nanmax(matrix[:, p])) for p, partner in enumerate(partners)}
 
 
-def proximity(rows: Rows, best: dict[str, float]) -> Proximity:
+def who(partner: str, run: str) -> tuple[str, str]:
+    """A partner by its training run and its place there: the same one wherever it lies, in a run or in the package."""
+    place = re.search(r"(z?\d+)$", partner)
+    return (run, place[1]) if place and run != partner else (partner, "")
+
+
+def proximity(rows: Rows, best: dict[tuple[str, str], float]) -> Proximity:
     """BR-Prox of the rows' agent (success as J), given the success of the best response to each partner."""
-    mine = by_partner(rows)
+    runs = dict(zip(rows["partner"].tolist(), rows["partner_run"].tolist(), strict=True))
+    mine = {who(partner, runs[partner]): value for partner, value in by_partner(rows).items()}
     bound = {partner: best[partner] for partner in mine if best.get(partner, 0.0) > 0}
     ratios = [min(1.0, mine[partner] / bound[partner]) for partner in bound]
     exceeded = sum(mine[partner] > bound[partner] for partner in bound)

@@ -5,6 +5,7 @@ All figures are light, 8 inches wide and safe for colour-blind readers; each is 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -35,8 +36,6 @@ COLOURS = {
 }  # fmt: skip
 """One colour per method, after Okabe and Ito."""
 MARKERS = "osD^vP*X<>hp"
-LETTERS_PER_INCH = 11
-"""Of the small print, for leaving room."""
 
 
 def check_figures() -> None:
@@ -88,11 +87,14 @@ def colour(method: str) -> str:
 
 
 def short(partner: str, run: str = "") -> str:
-    """A partner's name for an axis: `first half`, `100/1` (training seed and member), `z5`."""
-    kind, _, member = partner.rpartition("/")
-    if kind == "script" or not kind:
-        return member.replace("_", " ")
-    return member if kind == run else f"{kind.rpartition('-')[2]}/{member}"
+    """A partner's name for an axis: `first half`, `100/1` (training seed and member); within its own run `1` or `z5`."""
+    place, _, last = partner.rpartition("/")
+    if place == run and run:
+        return last
+    numbered = re.search(r"-(\d+)[-/](agent|z?\d+)$", partner)
+    if numbered:
+        return f"{numbered[1]}/{numbered[2]}"
+    return last.replace("_", " ")
 
 
 def success_by_method(rows: Rows, task: str, seed: int = 0) -> Figure:

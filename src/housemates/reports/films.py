@@ -6,9 +6,8 @@ A film shows a game that stands in the rows: it is played again from its seed an
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,9 +16,6 @@ from housemates.policies import partners
 from housemates.policies.partners import Partner
 from housemates.reports.runs import Source
 from housemates.sim.scripted import SCRIPTS
-
-if TYPE_CHECKING:
-    from housemates.evaluation.play import Mind
 
 WIDTH, FPS, SECONDS = 640, 15.0, 14.0
 """Pixels, pictures a second, and about how long a film lasts: long games are shown faster."""
@@ -79,26 +75,17 @@ def _choice(name: str, title: str, rows: Rows) -> Choice:
     return Choice(name, title, *words, *numbers, outcome, int(rows["steps"][row]))
 
 
-def players(sources: Sequence[Source]) -> dict[str, Partner]:
-    """Everybody whom the runs' rows may name and whose weights are here."""
+def players(sources: Sequence[Source], holdouts: Sequence[Path] = ()) -> dict[str, Partner]:
+    """Everybody whom the runs' rows may name and whose weights are here; holdouts: folders of more runs."""
     found = [partners.scripted(name) for name in SCRIPTS] + [Partner("random", "random")] + partners.shipped()
-    for source in sources:
-        if source.folder is None:
-            continue
+    for folder in [source.folder for source in sources if source.folder is not None] + list(holdouts):
         for read in (partners.population, lambda run: [partners.agent(run)]):
             try:
-                found += read(source.folder)
+                found += read(folder)
             except (OSError, ValueError):
                 # A run without its weights still has its rows.
                 continue
     return {partner.name: partner for partner in found}
-
-
-def mind(partner: Partner) -> Mind:
-    """What moves a robot for a partner."""
-    from housemates.evaluation.play import Mind
-
-    return Mind(script=partner.script) if partner.kind == "script" else Mind(partners.load(partner), max(partner.latent, 0))
 
 
 def make_film(
@@ -109,18 +96,20 @@ def make_film(
     progress: Callable[[int, int], None] | None = None,
 ) -> None:
     """Play the game again and film it; a ValueError if it does not end as its row says."""
+    from housemates.evaluation.crossplay import minds
     from housemates.evaluation.replay import record_game
     from housemates.homes.splits import load_split
     from housemates.populations.run import read
     from housemates.sim.film import Style, film
-    from housemates.sim.rules import Rules
+    from housemates.sim.rules import Reward, Rules
     from housemates.tasks.episodes import load_episodes
 
     homes = load_split(choice.split)
     episodes = load_episodes(choice.task, choice.split, homes=homes)
-    rules = read(run).training.rules if run is not None else Rules()
-    team = [mind(known[name]) for name in (choice.agent, choice.partner)]
+    rules = replace(read(run).training.rules if run is not None else Rules(), reward=Reward())
     names = (choice.agent, choice.partner)
+    acting = minds(known[name] for name in names)
+    team = [acting[known[name]] for name in names]
     recording = record_game(episodes, homes, team, choice.episode, rules, choice.seed, choice.greedy, names)
     ended = recording.header["outcome"], recording.steps
     if ended != (choice.outcome, choice.steps):

@@ -37,6 +37,9 @@ class Options:
     greedy: bool = False
     """Rows with the likeliest actions instead of sampled ones."""
     films: bool = True
+    """Play three games again and film them."""
+    holdouts: tuple[Path, ...] = ()
+    """Run folders of partners that do not come with the package, for the films."""
     seed: int = 0
     """Of the bootstrap."""
     resamples: int = RESAMPLES
@@ -70,7 +73,7 @@ def write_report(paths: Sequence[Path], out: Path, options: Options | None = Non
     single = [summary.partner_table(rows, task) for task in _tasks(rows.only(evaluation="zsc"))]
     runs = summary.run_table(rows)
     drawn = draw_all(rows, sources, out / "figures", options.seed, progress)
-    shown, missing = _films(rows, sources, out / "films", progress) if options.films else ([], [])
+    shown, missing = _films(rows, sources, out / "films", options.holdouts, progress) if options.films else ([], [])
     notes = [*_controls_missing(rows), *notes, *missing]
     tables = [*headline, *([compared] if compared.rows else []), *printed, *single, runs]
     made = how_made(sources, rows, paths, out, options)
@@ -164,9 +167,11 @@ def _controls_missing(rows: Rows) -> list[str]:
     return [f"Controls that were not evaluated: {'; '.join(missing)} - run housemates evaluate again."] if missing else []
 
 
-def _films(rows: Rows, sources: Sequence[Source], folder: Path, progress: Progress | None) -> tuple[list[Picture], list[str]]:
+def _films(
+    rows: Rows, sources: Sequence[Source], folder: Path, holdouts: Sequence[Path], progress: Progress | None
+) -> tuple[list[Picture], list[str]]:
     """The films that can be made, and why others cannot."""
-    known = films.players(sources)
+    known = films.players(sources, holdouts)
     chosen = films.choose(rows, set(known))
     made, notes = [], []
     if not chosen:

@@ -16,8 +16,9 @@ from housemates.evaluation.rows import join_rows, read_rows
 if TYPE_CHECKING:
     import pyarrow as pa
 
-ROWS = Path("evaluation") / "episodes.parquet"
-"""Where a run keeps its rows."""
+ROWS = "evaluation/episodes*.parquet"
+"""Where a run keeps its rows; those of other splits and of --greedy in files of their own."""
+FILE = "episodes.parquet"
 SAME = ("evaluation", "control", "task", "split", "agent", "partner", "episode", "robot", "seed", "greedy", "environment")
 """Rows that agree in these are one game; several runs may each have played the same control."""
 
@@ -31,7 +32,7 @@ class Source:
     """Of the run; None for rows alone."""
     config: dict[str, Any]
     """What config.json says; empty for rows alone."""
-    rows: Path
+    rows: tuple[Path, ...]
     diversity: dict[str, Any] | None
     """The run's diversity audit, if it was made."""
 
@@ -39,18 +40,19 @@ class Source:
 def read_source(path: Path) -> Source:
     """A run folder, a parquet file, or a folder with an episodes.parquet."""
     if path.is_file():
-        return Source(path.stem, None, {}, path, None)
+        return Source(path.stem, None, {}, (path,), None)
     if not path.is_dir():
         raise FileNotFoundError(f"no run at {path} - give the folder of a run, or a parquet file of an evaluation")
     if not (path / "config.json").is_file():
-        if (path / ROWS.name).is_file():
-            return Source(path.name, None, {}, path / ROWS.name, None)
+        if (path / FILE).is_file():
+            return Source(path.name, None, {}, (path / FILE,), None)
         raise FileNotFoundError(f"no config.json in {path} - give the folder of a run, or a parquet file of an evaluation")
-    if not (path / ROWS).is_file():
+    rows = tuple(sorted(path.glob(ROWS)))
+    if not rows:
         raise FileNotFoundError(f"{path} has not been evaluated yet - run: housemates evaluate {path}")
     audit = path / "diversity.json"
     name = path.resolve().name
-    return Source(name, path, _json(path / "config.json"), path / ROWS, _json(audit) if audit.is_file() else None)
+    return Source(name, path, _json(path / "config.json"), rows, _json(audit) if audit.is_file() else None)
 
 
 def _json(path: Path) -> dict[str, Any]:
@@ -65,7 +67,7 @@ def _json(path: Path) -> dict[str, Any]:
 
 def gather(sources: Sequence[Source]) -> pa.Table:
     """The rows of all sources, every game once."""
-    table = join_rows([read_rows(source.rows) for source in sources])
+    table = join_rows(read_rows(source.rows) for source in sources)
     _, first = np.unique(_keys(table), return_index=True)
     return table.take(np.sort(first))
 

@@ -105,8 +105,8 @@ def _near(values: np.ndarray, partners: int, left_out: int) -> Cell:
 def control_table(rows: Rows) -> Table:
     """The controls: would the agent do as well without sensing its partner, and would anybody?"""
     lines: list[tuple[str | Cell, ...]] = []
-    for task, method, seen, mine in groups(rows.only(evaluation=("zsc", "control"))):
-        cases = [("with holdouts", mine.only(evaluation="zsc"))]
+    for task, method, seen, mine in groups(rows.only(evaluation=("zsc", "control", "human"))):
+        cases = [("with holdouts", mine.only(evaluation="zsc")), ("with people", mine.only(evaluation="human"))]
         cases += [(CONTROLS.get(c, c), mine.only(evaluation="control", control=c)) for c in CONTROLS]
         for what, part in cases:
             if len(part):
