@@ -122,6 +122,13 @@ const hear = {
       tell(error.message);
     }
   },
+  /** The game one was in is gone. */
+  lost() {
+    if (!play.game || play.over) return;
+    play.game = null;
+    tell("the game is over: nobody was in it for a minute");
+    mode("play");
+  },
   error(message) {
     facts.preparing = false;
     facts.refused = message.error;
@@ -161,7 +168,7 @@ function about() {
 /** What tests read: plain values, made when they are asked for. */
 function expose() {
   const plain = (found) => found && Object.fromEntries(Object.entries(found).filter(([key]) => key !== "depth").map(([key, value]) => [key, ArrayBuffer.isView(value) ? [...value] : value]));
-  const brief = (film) => film && { id: film.id, game: film.game, live: film.live, first: film.first, length: film.length, outcome: film.outcome, robots: film.robots, human: film.human, events: film.events, bands: film.bands, things: film.things };
+  const brief = (film) => film && { id: film.id, kind: film.kind, game: film.game, live: film.live, first: film.first, length: film.length, outcome: film.outcome, robots: film.robots, human: film.human, events: film.events, bands: film.bands, things: film.things };
   window.housemates = {
     get facts() { return { ...facts, mode: facts.mode, drops: socket.drops }; },
     get step() { return Math.floor(viewer.cursor); },
@@ -174,6 +181,7 @@ function expose() {
     get caption() { return $("caption").textContent; },
     get drawn() { return viewer.stage.drawn; },
     get latest() { return plain(viewer.latest); },
+    get pictures() { return viewer.cards.shown; },
     get latencies() { return play.latencies; },
     frameOf: (which, step) => plain(viewer[which]?.frame(step - viewer[which].first)),
     /** Page coordinates of an entity, or null when it cannot be seen. */

@@ -33,7 +33,7 @@ export class Cards {
       const eye = el("canvas", { width: SIDE, height: SIDE, role: "img", "aria-label": `What robot ${r} sees: depth, near is bright` });
       const [doing, hand, value] = [el("b"), el("span"), el("span.faint")];
       const thoughts = el("div.thoughts");
-      const who = film.human === r ? "You" : film.human >= 0 ? `Partner: ${name}` : `Robot ${r}: ${name}`;
+      const who = film.me === r ? "You" : `${film.me >= 0 ? "Partner" : `Robot ${r}`}: ${name}`;
       const card = el("article.robot.card", { tint: robotTint(r) },
         el("div.who", { title: name }, el("span.dot"), el("span", {}, who)),
         el("div.row", {}, eye, el("div.words", {}, doing, hand, value)), thoughts);

@@ -11,6 +11,7 @@ const PER_ROBOT = ["pose", "arm", "held", "action", "executed"];
 export class Film {
   constructor(told) {
     Object.assign(this, told);
+    this.me = -1;
     this.live = false;
     this.length = told.steps + 1;
     this.arrays = Object.fromEntries(Object.entries(told.frames).map(([name, array]) => [name, numbers(array)]));
@@ -44,10 +45,14 @@ export class Film {
   }
 }
 
+/** What a robot of a film is called where there is little room. */
+export const called = (film, r) => (film.me === r ? "you" : film.human === r ? "person" : film.me >= 0 ? "partner" : `robot ${r}`);
+
 /** A game that is being played: frames arrive, the film grows. */
 export class LiveFilm {
   constructor(game) {
     Object.assign(this, game);
+    this.me = game.owner ? game.human : -1;
     this.live = true;
     this.frames = [];
     this.bands = [];

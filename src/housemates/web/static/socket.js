@@ -6,12 +6,26 @@ import { readFrame } from "./film.js";
 const PATIENCE = [300, 800, 2000, 4000]; // Milliseconds before the next attempt to come back.
 const FINAL = { 4400: "the server did not understand this page - reload it", 4401: "this address needs its token: use the one that was printed", 4403: "the server refused this page", 4409: "too many people are watching already", 4429: "too many messages - reload the page" };
 
+const JOIN = 1; // Id of the message that asks to come back.
+
+/** The game this tab was in before it was loaded again, or null. */
+function kept(game) {
+  try {
+    if (game === undefined) return JSON.parse(sessionStorage.getItem("game"));
+    if (game) sessionStorage.setItem("game", JSON.stringify({ game: game.game, key: game.key }));
+    else sessionStorage.removeItem("game");
+  } catch {
+    // Storage may be forbidden; then a reload leaves the game.
+  }
+  return null;
+}
+
 export class Socket {
   /** hear: {type: (message) => ..., frame: (frame) => ..., state: (connected, reason) => ...}. */
   constructor(hear) {
     this.hear = hear;
     this.connected = false;
-    this.game = null;
+    this.game = kept();
     this.waiting = [];
     this.tries = 0;
     this.drops = 0;
@@ -55,7 +69,7 @@ export class Socket {
 
   leave() {
     if (this.game) this.hint({ type: "leave" });
-    this.game = null;
+    this.game = kept(null);
   }
 
   #told(message) {
@@ -64,10 +78,16 @@ export class Socket {
       this.tries = 0;
       this.seen = 0;
       this.hear.state(true, "");
-      if (this.game) this.send({ type: "join", game: this.game.game, ...(this.game.key ? { key: this.game.key } : {}) });
+      if (this.game) this.send({ type: "join", id: JOIN, game: this.game.game, ...(this.game.key ? { key: this.game.key } : {}) });
       this.waiting.splice(0).forEach((waiting) => this.send(waiting));
     }
-    if (message.type === "game") this.game = message;
+    if (message.type === "game") kept((this.game = message));
+    if (message.type === "over") kept(null);
+    if (message.type === "error" && message.id === JOIN) {
+      this.game = kept(null);
+      this.hear.lost();
+      return;
+    }
     this.hear[message.type]?.(message);
   }
 

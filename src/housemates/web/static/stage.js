@@ -3,6 +3,7 @@
 import * as THREE from "three";
 import { OrbitControls } from "/static/vendor/OrbitControls.js";
 import { $, css, el, fast, press, robotTint, thingTint } from "./page.js";
+import { called } from "./film.js";
 import { Cast, Home3D } from "./home3d.js";
 
 const NEAR_POINTER = 26; // Pixels from a thing within which a click means it.
@@ -213,9 +214,8 @@ export class Stage {
       this.labels.push({ span, point, hidden });
     };
     this.labels = [];
-    film.robots.forEach((name, r) => {
-      const text = film.human === r ? "you" : film.human >= 0 ? "partner" : `robot ${r}`;
-      label(text, robotTint(r), () => [this.cast.robots[r].x, 1.5, this.cast.robots[r].z], () => this.kind === "eyes" && this.self === r);
+    film.robots.forEach((_, r) => {
+      label(called(film, r), robotTint(r), () => [this.cast.robots[r].x, 1.5, this.cast.robots[r].z], () => this.kind === "eyes" && this.self === r);
     });
     film.things.forEach((name, i) => {
       label(name, thingTint(i), () => this.cast.things[i].position.clone().add(new THREE.Vector3(0, 0.34, 0)).toArray(), () => false);

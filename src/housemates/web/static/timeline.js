@@ -1,6 +1,7 @@
 // Time as a picture: a lane of skills for each robot, sub-goals as marks, the end in its colour, a cursor to drag.
 
 import { $, css } from "./page.js";
+import { called } from "./film.js";
 import { sort } from "./words.js";
 
 const STRENGTH = { work: 1, go: 0.5, drive: 0.38, wait: 0.14 };
@@ -87,7 +88,7 @@ export class Timeline {
       pen.fillStyle = css("--ink");
       pen.font = "12px system-ui";
       pen.textAlign = "left";
-      pen.fillText(film.human === r ? "you" : `robot ${r}${n ? "′" : ""}`, 6, y + 14);
+      pen.fillText(`${called(film, r)}${n ? " ′" : ""}`, 6, y + 14);
       for (const band of film.bands) {
         if (band.robot !== r) continue;
         const [from, to] = [x(film.first + band.first), x(film.first + band.last)];

@@ -8,6 +8,7 @@ import { Stage } from "./stage.js";
 import { Timeline } from "./timeline.js";
 
 const CAPTION = 14; // Steps for which an event stays written.
+const ENDS = ["success", "collision", "timeout"];
 const scenes = new Map();
 
 export class Viewer {
@@ -150,11 +151,12 @@ export class Viewer {
     this.dirty = true;
   }
 
-  /** The last event that has just happened, or null. */
-  caption() {
+  /** What has just happened: the latest events, all of the same step. */
+  news() {
     const film = this.front;
     const at = Math.floor(this.cursor) - film.first;
-    return film.events.findLast((e) => e.tick <= at && at - e.tick <= (["success", "collision", "timeout"].includes(e.kind) ? 1e9 : CAPTION)) ?? null;
+    const last = film.events.findLast((e) => e.tick <= at && (at - e.tick <= CAPTION || ENDS.includes(e.kind)));
+    return last ? film.events.filter((e) => e.tick === last.tick) : [];
   }
 
   #setRate(rate) {
@@ -211,9 +213,10 @@ export class Viewer {
     const frame = this.front.frame(Math.max(0, at));
     if (frame) this.cards.show(Math.max(0, Math.min(this.front.length - 1, at)), frame);
     if (!$("transport").hidden) this.timeline.set([this.film, this.other].filter(Boolean), this.low, this.high, this.cursor);
-    const event = this.caption();
-    $("caption").textContent = event?.text ?? "";
-    $("caption").className = !event ? "" : event.kind === "success" ? "good" : event.kind === "subgoal" || event.kind === "interruption" ? "" : "bad";
+    const news = this.news();
+    const kind = news.at(-1)?.kind;
+    $("caption").textContent = news.map((event) => event.text).join(" · ");
+    $("caption").className = kind === "success" ? "good" : ["collision", "timeout", "infeasible"].includes(kind) ? "bad" : "";
     $("clock").textContent = `step ${Math.floor(this.cursor)} of ${this.high}`;
     $("play").querySelector("path").setAttribute("d", this.playing ? "M4 3h3v10H4zM9 3h3v10H9z" : "M4 2.5v11l9-5.5z");
     $("play").setAttribute("aria-label", this.playing ? "Pause" : "Play");

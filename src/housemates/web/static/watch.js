@@ -29,15 +29,18 @@ export class Watch {
   async list(on) {
     $("list").hidden = !on;
     $("open-list").setAttribute("aria-expanded", String(on));
-    if (on) this.draw((await askJson("/api/recordings")).recordings);
+    if (!on) return;
+    const [{ recordings }, { games }] = await Promise.all([askJson("/api/recordings"), askJson("/api/start")]);
+    this.start.games = games;
+    this.draw(recordings);
   }
 
   draw(recordings) {
-    const row = (r) => el("li", {}, el("button", { type: "button", "aria-current": r.id === this.viewer.film?.id ? "true" : null, onclick: () => this.open(r.id) },
+    const row = (r) => el("li", {}, el("button", { type: "button", "data-recording": r.id, "aria-current": r.id === this.viewer.film?.id ? "true" : null, onclick: () => this.open(r.id) },
       el("b", {}, r.title), el("span.faint", {}, r.robots.join(" and ")),
       el(`span.${r.outcome === "success" ? "good" : "bad"}`, {}, `${ENDS[r.outcome] ?? r.outcome} after ${r.steps} steps`),
       el("span.faint", {}, [r.kind === "recording" ? "" : r.kind, r.folder, r.file].filter(Boolean).join(" / "))));
-    const games = this.start.games.map((game) => el("li", {}, el("button", { type: "button", onclick: () => this.join(game.id) },
+    const games = this.start.games.map((game) => el("li", {}, el("button", { type: "button", "data-game": game.id, onclick: () => this.join(game.id) },
       el("b", {}, `live: ${game.title}`), el("span.faint", {}, game.robots.join(" and ")))));
     const file = el("input", { type: "file", accept: ".npz", hidden: true, onchange: (event) => this.upload(event.target.files[0]) });
     $("list").replaceChildren(

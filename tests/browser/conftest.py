@@ -1,0 +1,87 @@
+"""The page in a real browser: a server in this process, headless Chromium, and waiting in real time."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from browser.tab import Tab
+from conftest import missing
+from housemates.cli_watch import play_scripted
+from housemates.sim.recording import save_recording
+
+CHROMIUM = os.environ.get("HOUSEMATES_CHROMIUM") or shutil.which("chromium") or "/usr/bin/chromium"
+FLAGS = ("--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--disable-background-networking")
+FASTEST = 100.0
+"""Steps per second of the server's clock; with it a game of 100 steps takes a second or two."""
+
+
+@pytest.fixture(scope="session")
+def recorded(tmp_path_factory):
+    """A recording of two scripted robots that tidy up."""
+    path = tmp_path_factory.mktemp("recordings") / "tidy.npz"
+    save_recording(path, play_scripted("tidy_house", "eval", 3, ("first_half", "second_half")))
+    return path
+
+
+@pytest.fixture(scope="session")
+def run_folder(tmp_path_factory):
+    """The log of a run that has just begun."""
+    folder = tmp_path_factory.mktemp("runs") / "young"
+    (folder / "stage1").mkdir(parents=True)
+    (folder / "config.json").write_text('{"method": "gt_coord", "task": "tidy_house"}')
+    rows = (
+        f'{{"decisions": {1000 * k}, "charts/success": {0.1 * k}, "charts/episodic_return": {k - 1}.0}}\n' for k in range(1, 6)
+    )
+    (folder / "stage1" / "metrics.jsonl").write_text("".join(rows))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def games(tmp_path_factory) -> Path:
+    """Where games are kept."""
+    return tmp_path_factory.mktemp("games")
+
+
+@pytest.fixture(scope="session")
+def address(recorded, run_folder, games):
+    """Where the page is."""
+    from housemates.web.server import Page, running
+    from housemates.web.table import Options, Table
+
+    options = Options(mode="watch", places=(recorded,), runs=(run_folder,), games=games, fastest=FASTEST)
+    with running(Page(Table(options))) as port:
+        yield f"http://127.0.0.1:{port}"
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """Headless Chromium."""
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        missing("playwright is not installed: pip install playwright")
+    if not Path(CHROMIUM).exists():
+        missing(f"no browser at {CHROMIUM}: apt-get install chromium (or set HOUSEMATES_CHROMIUM)")
+    with sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
+        yield found
+        found.close()
+
+
+@pytest.fixture
+def context(browser):
+    """A fresh profile with a small window."""
+    found = browser.new_context(viewport={"width": 640, "height": 480})
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def tab(context, address):
+    """A tab that complains about nothing, to the end of its test."""
+    found = Tab(context, address)
+    yield found
+    assert found.complaints == []
+    assert found.get("facts.errors") == []

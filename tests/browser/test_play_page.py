@@ -1,0 +1,138 @@
+"""Playing on the page: a person wins by clicks and by keys, on a desk and on a phone, in two tabs and over a broken line."""
+
+import math
+
+import pytest
+
+from browser.tab import Tab
+
+OBJECT, GOAL = 0, 2
+"""The first object and its place, as entities."""
+EASY_BY_CLICKS, EASY_BY_KEYS = 6, 57
+"""Tidy House episodes in which the partner's way does not cross the person's, however slow the person is."""
+
+
+@pytest.fixture
+def playing(tab):
+    return tab.open("&mode=play")
+
+
+def turned(tab):
+    """The person's heading, radians."""
+    return tab.get("latest.pose[2]")
+
+
+def test_a_person_wins_with_clicks_alone(playing):
+    playing.begin(EASY_BY_CLICKS)
+    playing.click(OBJECT)
+    playing.until("housemates.latest.held[0] === 0")
+    playing.click(GOAL)
+    over = playing.until("housemates.facts.over")
+    assert over["outcome"] == "success"
+    assert over["done_by"] == [0, 0, 1, 1]
+    assert over["solo_steps"] > over["steps"]
+
+
+def test_a_person_wins_with_keys_alone(playing):
+    playing.begin(EASY_BY_KEYS, view="follow")
+    heading = turned(playing)
+    playing.page.keyboard.down("d")
+    playing.until(f"housemates.latest.pose[2] !== {heading}")
+    playing.page.keyboard.up("d")
+    x = playing.get("latest.pose[0]")
+    playing.page.keyboard.down("w")
+    playing.until(f"housemates.latest.pose[0] !== {x}")
+    playing.page.keyboard.up("w")
+    playing.page.keyboard.press("1")
+    playing.until("housemates.latest.held[0] === 0")
+    playing.page.keyboard.press("2")
+    assert playing.until("housemates.facts.over")["outcome"] == "success"
+
+
+def test_the_end_tells_who_did_what_and_shows_the_game_again(playing, games):
+    playing.begin(EASY_BY_CLICKS, pace=20)
+    playing.page.keyboard.press("1")
+    playing.until("housemates.latest.held[0] === 0")
+    playing.page.keyboard.press("2")
+    playing.until("document.querySelector('#end').open")
+    told = playing.page.inner_text("#end")
+    assert "Done: everything is in its place" in told
+    assert told.count("your partner") >= 2
+    assert not list(games.rglob("*.npz"))
+    playing.page.check("#end-consent")
+    playing.page.click("#replay")
+    playing.until("housemates.facts.mode === 'watch' && housemates.film.live === false")
+    assert playing.get("film.human") == 0
+    assert playing.get("film.outcome") == "success"
+    assert len(list(games.rglob("*.npz"))) == 1
+
+
+def test_a_key_turns_the_robot_only_while_it_is_down(playing):
+    playing.begin(partner="script/noop")
+    playing.page.keyboard.down("ArrowLeft")
+    playing.until("housemates.latest.executed[0] === 23")
+    playing.page.keyboard.up("ArrowLeft")
+    step = playing.until("housemates.latest.action[0] < 0 && housemates.latest.step")
+    heading = turned(playing)
+    playing.until(f"housemates.latest.step > {step + 10}")
+    assert turned(playing) == heading
+
+
+def test_a_right_click_offers_all_skills_of_a_thing(playing):
+    playing.begin(partner="script/noop")
+    x, y = playing.until(f"housemates.where({OBJECT})")
+    playing.page.mouse.click(x, y, button="right")
+    assert playing.page.locator("#menu button").count() == 3
+    playing.page.click("#menu [data-action='0']")
+    playing.until("housemates.latest.action[0] === 0")
+    assert playing.page.is_hidden("#menu")
+
+
+def test_a_second_tab_watches_the_same_game(playing, context, address):
+    playing.begin(partner="script/noop")
+    other = Tab(context, address).open("&still&mode=watch")
+    other.page.click("#open-list")
+    game = playing.get("film.game")
+    other.page.click(f"[data-game='{game}']")
+    other.until(f"housemates.film?.game === '{game}' && housemates.latest?.step > 5")
+    playing.page.keyboard.down("a")
+    other.until("housemates.latest.executed[0] === 23")
+    playing.page.keyboard.up("a")
+    assert other.page.is_hidden("#skills")
+    assert other.complaints == []
+
+
+def test_a_broken_line_comes_back_into_the_game(playing):
+    playing.begin(partner="script/noop")
+    game, step = playing.get("film.game"), playing.get("latest.step")
+    playing.page.evaluate("housemates.cut()")
+    playing.until(f"housemates.facts.drops === 1 && housemates.facts.connected && housemates.latest.step > {step + 5}")
+    assert playing.get("film.game") == game
+    playing.page.keyboard.down("d")
+    playing.until("housemates.latest.executed[0] === 24")
+
+
+def test_a_page_that_is_loaded_again_comes_back_into_its_game(playing):
+    playing.begin(partner="script/noop")
+    game = playing.get("film.game")
+    playing.open("&mode=play")
+    playing.until(f"housemates.film?.game === '{game}' && housemates.facts.mode === 'play' && housemates.latest")
+    playing.page.keyboard.down("d")
+    playing.until("housemates.latest.executed[0] === 24")
+
+
+def test_a_phone_plays_with_its_fingers(browser, address):
+    phone = browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    tab = Tab(phone, address).open("&mode=play")
+    tab.begin(EASY_BY_CLICKS, "script/noop", "follow")
+    wide = tab.page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+    assert wide[0] <= wide[1]
+    heading = turned(tab)
+    tab.page.dispatch_event("[data-primitive=turn-left]", "pointerdown")
+    tab.until("housemates.latest.executed[0] === 23")
+    tab.page.dispatch_event("[data-primitive=turn-left]", "pointerup")
+    assert math.cos(turned(tab) - heading) < 1
+    tab.page.tap(f"#skills [data-entity='{OBJECT}']")
+    tab.until("housemates.latest.held[0] === 0")
+    assert tab.complaints == []
+    phone.close()

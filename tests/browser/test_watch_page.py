@@ -1,0 +1,127 @@
+"""Watching on the page: it loads quietly, plays and scrubs recordings, and tells what happens when it happens."""
+
+import json
+
+import numpy as np
+import pytest
+
+from browser.tab import Tab
+from housemates.sim.captions import thing_names, told
+from housemates.sim.recording import load_recording
+
+
+@pytest.fixture
+def watching(tab):
+    return tab.open("&still&mode=watch")
+
+
+def test_the_page_asks_no_other_server_for_anything(watching):
+    watching.until("housemates.pictures === 0")
+    assert len(watching.requests) > 10
+    assert all(url.startswith((watching.address, watching.address.replace("http", "ws"))) for url in watching.requests)
+
+
+def test_a_recording_plays_to_its_end(watching):
+    watching.page.select_option("#speed", "10")
+    watching.page.keyboard.press("Space")
+    assert watching.get("playing")
+    watching.until("!housemates.playing")
+    assert watching.get("step") == watching.get("steps")
+    assert watching.get("caption").endswith("task done")
+
+
+def test_every_event_is_told_at_its_step_and_not_before(watching, recorded):
+    recording = load_recording(recorded)
+    for event in recording.events:
+        words = told(event, thing_names(recording))
+        for step, expected in ((event["tick"] - 1, False), (event["tick"], True)):
+            drawn = watching.get("drawn")
+            watching.page.evaluate(f"housemates.seek({step})")
+            watching.until(f"housemates.drawn > {drawn}")
+            assert (words in watching.get("caption")) == expected
+
+
+def test_the_page_shows_the_poses_of_the_file(watching, recorded):
+    recording = load_recording(recorded)
+    for step in (0, 17, recording.steps):
+        shown = watching.get(f"frameOf('film', {step})")
+        for name in ("pose", "held", "thing", "door"):
+            assert np.array_equal(np.array(shown[name], np.float32), recording.frames[name][step].ravel().astype(np.float32))
+
+
+def test_the_timeline_is_scrubbed_by_pointer_and_keys(watching):
+    box = watching.page.locator("#timeline").bounding_box()
+    watching.page.mouse.click(box["x"] + box["width"] - 14, box["y"] + 40)
+    assert watching.get("step") == watching.get("steps")
+    watching.page.mouse.click(box["x"] + 66, box["y"] + 40)
+    assert watching.get("step") == 0
+    watching.page.keyboard.press("ArrowRight")
+    watching.page.click("#forth")
+    watching.page.click("#forth")
+    watching.page.click("#back")
+    assert watching.get("step") == 2
+
+
+def test_every_camera_draws(watching):
+    for name in ("top", "follow0", "follow1", "eyes", "orbit"):
+        drawn = watching.get("drawn")
+        watching.page.click(f"[data-camera={name}]")
+        watching.until(f"housemates.drawn > {drawn}")
+        assert watching.get("camera") == name
+
+
+def test_a_file_is_opened_and_shown(watching, recorded):
+    watching.page.click("#open-list")
+    watching.page.set_input_files("#list input[type=file]", recorded)
+    watching.until("housemates.film.kind === 'dropped'")
+    assert watching.get("film.outcome") == "success"
+
+
+def test_a_file_that_is_no_recording_is_refused_in_one_line(context, address, tmp_path):
+    tab = Tab(context, address).open("&still&mode=watch")
+    (tmp_path / "noise.npz").write_bytes(b"not a recording")
+    tab.page.click("#open-list")
+    tab.page.set_input_files("#list input[type=file]", tmp_path / "noise.npz")
+    assert "no recording" in tab.until("document.querySelector('#notice:not([hidden])')?.textContent")
+
+
+def test_the_theme_is_kept(watching):
+    assert watching.page.evaluate("document.documentElement.dataset.theme") == "light"
+    watching.page.click("#theme")
+    watching.open("&still&mode=watch")
+    assert watching.page.evaluate("document.documentElement.dataset.theme") == "dark"
+
+
+def test_a_young_run_shows_its_curves_and_no_door_yet(tab):
+    tab.open("&mode=train")
+    tab.until("document.querySelectorAll('.curve svg polyline').length === 2")
+    assert "5,000 decisions" in tab.page.inner_text("#training")
+    assert tab.page.is_disabled("#drop-in")
+
+
+def test_a_swapped_partner_goes_on_from_the_exact_state(watching):
+    watching.page.evaluate("housemates.seek(30)")
+    watching.page.click("#swap")
+    watching.page.select_option("#swap-partner", "script/noop")
+    watching.page.click("#swap-go")
+    watching.until("housemates.other && housemates.latest?.step === 30")
+    recorded, going_on = watching.get("frameOf('film', 30)"), watching.get("frameOf('other', 30)")
+    for name in ("pose", "arm", "thing", "thing_yaw", "door", "held"):
+        assert json.dumps(recorded[name]) == json.dumps(going_on[name]), name
+    assert watching.get("future") == "both"
+
+
+def test_both_futures_can_be_compared_after_a_swap(watching):
+    watching.page.evaluate("housemates.seek(30)")
+    watching.page.click("#swap")
+    watching.page.select_option("#swap-partner", "script/solo")
+    watching.page.click("#swap-go")
+    watching.until("housemates.other && housemates.latest?.step === 30")
+    watching.page.select_option("#speed", "10")
+    watching.page.click("#play")
+    watching.until("housemates.other.live === false")
+    assert watching.get("other.first") == 30
+    assert watching.get("other.outcome") in ("success", "collision", "timeout")
+    watching.page.click("[data-future=recorded]")
+    watching.page.evaluate("housemates.seek(40)")
+    assert watching.get("frameOf('film', 40).step") == watching.get("frameOf('other', 40).step") == 40
