@@ -73,4 +73,4 @@ def test_every_coordination_agent_loads_and_plays(method, trained):
     policy = load(agent)
     assert policy.config.latent == 0
     few = episodes().take(np.arange(2))
-    assert play(few, [home()], [policy, "first_half"]).outcome.all()
+    assert play(few, [home()], [[policy, "first_half"]]).outcome.all()

@@ -6,9 +6,12 @@ Nothing but tensors goes over the wire.
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -16,6 +19,10 @@ from torch import distributed
 
 RESTARTS = 3
 """How often a group with a dead worker is started again, from its last resume point."""
+
+
+STOP = "HOUSEMATES_STOP"
+"""Environment variable with the file by which `launch` tells its workers to pause."""
 
 
 class Group:
@@ -130,18 +137,34 @@ def leave() -> None:
         distributed.destroy_process_group()
 
 
+def interrupted() -> bool:
+    """Whether whoever launched this worker wants the group to pause."""
+    return STOP in os.environ and Path(os.environ[STOP]).exists()
+
+
 def launch(workers: int, arguments: Sequence[str]) -> int:
     """Run `housemates ARGUMENTS` as a torchrun group on this machine; returns its exit code.
 
     When a worker dies, all are ended and started again, up to RESTARTS times; they continue from the last resume point.
+    The first interrupt lets the workers pause after their update, the second ends them at once.
     """
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={workers}"]
     command += [f"--max-restarts={RESTARTS}", "--monitor-interval=0.5", "-m", "housemates", *arguments]
-    # Without the variable torchrun prints a warning; each worker sets its own number of threads anyway.
-    process = subprocess.Popen(command, env={"OMP_NUM_THREADS": "1"} | os.environ)
-    while True:
+    with tempfile.TemporaryDirectory() as scratch:
+        stop = Path(scratch) / "stop"
+        # Without OMP_NUM_THREADS torchrun prints a warning; each worker sets its own number of threads anyway.
+        environment = {"OMP_NUM_THREADS": "1"} | os.environ | {STOP: str(stop)}
+        # In a session of its own, since torchrun answers a terminal's interrupt by ending its workers where they are.
+        process = subprocess.Popen(command, env=environment, start_new_session=True)
+
+        def pause(number: int, frame: object) -> None:
+            if stop.exists():
+                os.killpg(process.pid, signal.SIGTERM)
+            stop.touch()
+
+        before = {number: signal.signal(number, pause) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
             return process.wait()
-        except KeyboardInterrupt:
-            # The terminal has sent the same signal to the workers, which stop after their update.
-            continue
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)

@@ -16,7 +16,7 @@ import torch
 
 from housemates.homes.home import Home
 from housemates.learning import resume
-from housemates.learning.distributed import Group
+from housemates.learning.distributed import Group, interrupted
 from housemates.learning.method import Method
 from housemates.learning.ppo import PPO, prepare, update
 from housemates.learning.rollout import ENDS, Collector, Player, Store
@@ -167,7 +167,7 @@ class Trainer:
                 resume.append(self.folder / "metrics.jsonl", row)
                 if show is not None:
                     show(row)
-            late = self.stopping or (seconds is not None and time.perf_counter() - began > seconds)
+            late = self.stopping or interrupted() or (seconds is not None and time.perf_counter() - began > seconds)
             late = self.group.any(late)
             if late or self.done or self.update % self.config.save_every == 0:
                 self.save()
