@@ -59,10 +59,18 @@ def wheel(tmp_path_factory) -> Path:
     return next(folder.glob("*.whl"))
 
 
-def test_the_wheel_holds_code_and_no_assets(wheel):
+def test_the_wheel_holds_code_the_page_and_trained_robots_but_no_assets(wheel):
     with zipfile.ZipFile(wheel) as archive:
         names = [n for n in archive.namelist() if ".dist-info/" not in n]
-    assert {Path(n).suffix for n in names} <= {".py", ".typed"}
+    others = ("housemates/web/static/", "housemates/agents/")
+    assert {Path(n).suffix for n in names if not n.startswith(others)} <= {".py", ".typed"}
+    assert {Path(n).suffix for n in names if n.startswith(others[1])} <= {".json", ".safetensors", ".md"}
+
+
+def test_trained_robots_in_the_wheel_stay_small(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        sizes = [info.file_size for info in archive.infolist() if info.filename.startswith("housemates/agents/")]
+    assert 0 < sum(sizes) < 15e6
 
 
 def test_the_wheel_carries_licence_and_notice(wheel):

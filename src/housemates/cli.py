@@ -21,6 +21,7 @@ from housemates import (
     cli_diversity,
     cli_evaluate,
     cli_games,
+    cli_holdouts,
     cli_homes,
     cli_play,
     cli_report,
@@ -74,7 +75,7 @@ def installed_version(distribution: str) -> str | None:
 
 def build() -> SubcommandApp:
     """All commands."""
-    app, homes, data, games = SubcommandApp(), SubcommandApp(), SubcommandApp(), SubcommandApp()
+    app, homes, data, games, holdouts = (SubcommandApp() for _ in range(5))
     app.command(info)
     app.command(cli_data.prepare)
     app.command(homes, name="homes", help="Look at homes: draw a floor plan, print statistics.")
@@ -86,13 +87,17 @@ def build() -> SubcommandApp:
     data.command(cli_data.replicacad)
     app.command(cli_train.train)
     app.command(cli_evaluate.evaluate)
+    app.command(holdouts, name="holdouts", help="Partners of the zero-shot evaluation: list them, train more.")
+    holdouts.command(name="list")(cli_holdouts.list_holdouts)
+    holdouts.command(name="train")(cli_holdouts.train_holdouts)
+    holdouts.command(cli_holdouts.ship)
     app.command(cli_diversity.diversity)
     app.command(cli_report.report)
     app.command(cli_watch.watch)
     app.command(cli_play.play)
     app.command(games, name="games", help="Games that people have played: list them, export them.")
-    games.command(cli_games.list_games, name="list")
-    games.command(cli_games.export_games, name="export")
+    games.command(name="list")(cli_games.list_games)
+    games.command(name="export")(cli_games.export_games)
     app.command(cli_speed.speed)
     app.command(cli_validity.validity)
     return app
@@ -108,7 +113,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             build().cli(
                 prog="housemates",
                 description="Train and test robots that must work with partners they have never met, in furnished homes.",
-                args=list(arguments) or ["--help"],
+                args=cli_holdouts.with_list(arguments) or ["--help"],
                 config=(OmitArgPrefixes,),
             )
     except (ValueError, OSError, KeyError, ModuleNotFoundError) as error:

@@ -1,38 +1,154 @@
-"""`housemates evaluate`: how well do the members of a run work together in homes they have never seen?"""
+"""`housemates evaluate`: how well does an agent work with partners it has never met, in homes it has never seen?"""
 
 from __future__ import annotations
 
+import os
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tyro.conf import Positional
 
-from housemates.cli_homes import SplitName, load_homes, load_set
+from housemates.cli_homes import SplitName, TaskName, load_homes, load_set
+from housemates.cli_progress import progress
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from housemates.evaluation.crossplay import Pair
+    from housemates.policies.partners import Partner
+    from housemates.sim.rules import Rules
 
 
-def evaluate(run: Positional[Path], /, split: SplitName = "eval", seed: int = 0, greedy: bool = False) -> None:
-    """Let the members of a trained run play every episode of a split together, once.
+def evaluate(
+    run: Positional[Path | None] = None,
+    /,
+    agents: tuple[str, ...] = (),
+    partners: tuple[str, ...] = (),
+    holdouts: tuple[Path, ...] = (),
+    members: bool = False,
+    split: SplitName = "eval",
+    episodes: int = 100,
+    task: TaskName | None = None,
+    seed: int = 0,
+    greedy: bool = False,
+    robots: int = 2,
+    threads: int | None = None,
+    out: Path | None = None,
+) -> None:
+    """Let an agent play every episode with every partner, and write one row per game.
+
+    For a run: its agent with the partners of its training, with all holdouts of the task (strangers), and the controls: the
+    agent blind to its partner, a scripted solo robot, a random partner. A run without a coordination agent (gt_coord, solo)
+    plays as a team. With --agents and --partners: any of them with any, such as script/noop, random, RUN/3, RUN/z5, RUN/agent.
 
     Args:
         run: The folder of a run that is complete.
+        agents: Play these instead of a run's agent.
+        partners: Meet these instead of the holdouts.
+        holdouts: Folders of further holdouts (see `housemates holdouts train`) beside those that come with the package.
+        members: Members of a run without coordination agent also meet the strangers, each as an agent of its own.
         split: The homes; choose settings on dev, look at eval once.
-        seed: Of the sampled actions.
+        episodes: How many of the split's episodes.
+        task: What is to be done; default: what the first agent was trained for.
+        seed: Of everything that is drawn: the same for all pairs.
         greedy: Take the likeliest action instead of sampling.
+        robots: Robots in each home, with --agents; all but one are moved by the partner.
+        threads: Of simulator, renderer and networks; they change nothing but the time (default: all cores).
+        out: The parquet file of the rows; default: RUN/evaluation/episodes.parquet (with another split or --greedy its name
+            says so), or crossplay.parquet.
     """
-    from housemates.evaluation.play import play
-    from housemates.policies.checkpoint import load_policy
-    from housemates.populations.run import STAGE, read
+    from housemates.evaluation.crossplay import crossplay
+    from housemates.evaluation.rows import write_rows
+    from housemates.kernels.files import check_place
+
+    if (run is None) == (not agents):
+        raise ValueError("evaluate what? - give the folder of a run, or --agents with --partners")
+    if run is not None:
+        what, rules, pairs = of_run(run, partners, holdouts, members, task)
+        kind = "".join(f"-{word}" for word in (split if split != "eval" else "", "greedy" if greedy else "") if word)
+        file = out or run / "evaluation" / f"episodes{kind}.parquet"
+    else:
+        what, rules, pairs = of_list(agents, partners, holdouts, task, robots)
+        file = out or Path("crossplay.parquet")
+    check_place(file)
+    homes = load_homes(split)
+    played = load_set(what, split, homes)
+    workers = threads or len(os.sched_getaffinity(0))
+    with progress("evaluation") as report:
+        rows = crossplay(
+            pairs, played, homes, rules, count=episodes, seed=seed, greedy=greedy, threads=workers, progress=report
+        )
+    write_rows(file, rows)
+    print(f"{what}, {episodes} episodes of {split}, seed {seed}{', greedy' if greedy else ''}; ± standard error over episodes")
+    show(rows)
+    if any(not pair.agent.meta.get("zero_shot", True) for pair in pairs):
+        print("note: this agent was trained with holdouts (zero_shot = false); its rows with them are no zero-shot results")
+    print(f"{rows.num_rows} rows: {file}")
+
+
+def of_run(
+    run: Path, partners: tuple[str, ...], folders: tuple[Path, ...], members: bool, task: str | None
+) -> tuple[str, Rules, list[Pair]]:
+    """Task, rules and pairs of the evaluation of a run."""
+    from housemates.evaluation.holdouts import complete as trained
+    from housemates.evaluation.protocol import run_pairs
+    from housemates.policies.partners import AGENT
+    from housemates.populations.run import complete, read
 
     settings = read(run)
-    members = sorted((run / STAGE / "members").glob("[0-9]*"))
-    if len(members) != settings.robots:
-        raise ValueError(f"{run} has {len(members)} trained members for {settings.robots} robots - train it to the end first")
-    homes = load_homes(split)
-    episodes = load_set(settings.task, split, homes)
-    team = [load_policy(member) for member in members]
-    played = play(episodes, homes, [team], settings.training.rules, seed, greedy, swap=False)
-    won = played.outcome == 1
-    print(f"{settings.method}, {settings.task}, {settings.observations}: {len(episodes)} episodes of {split}, seed {seed}")
-    for outcome in ("success", "collision", "timeout"):
-        print(f"  {outcome:<10} {100 * played.rate(outcome):5.1f} %")
-    print(f"  return     {played.total.mean():5.2f}   (the paper's reward, no charge for collisions)")
-    print(f"  steps      {played.steps[won].mean() if won.any() else float('nan'):5.0f}   (successful episodes)")
+    if task not in (None, settings.task):
+        raise ValueError(f"{run} was trained for {settings.task}, not for {task} - leave out --task")
+    two_stages = 2 in settings.stages
+    if not (complete(run, 2) if two_stages else trained(run) or (run / AGENT / "policy.json").is_file()):
+        raise ValueError(f"{run} is not trained to its end - continue it: housemates train --resume {run}")
+    robots = settings.robots
+    found = strangers(settings.task, partners, folders) if two_stages or members or partners else []
+    return settings.task, settings.training.rules, run_pairs(run, found, robots, members or bool(partners))
+
+
+def of_list(
+    agents: tuple[str, ...], partners: tuple[str, ...], folders: tuple[Path, ...], task: str | None, robots: int
+) -> tuple[str, Rules, list[Pair]]:
+    """Task, rules and pairs of any agents with any partners (without --partners: with the holdouts)."""
+    from housemates.evaluation.crossplay import pair_up, run_folder
+    from housemates.policies.partners import resolve_all
+    from housemates.populations.run import read
+    from housemates.sim.rules import Rules
+
+    found = resolve_all(agents, task)
+    what = task or next((p.meta["task"] for p in found if p.meta.get("task")), None)
+    if what is None:
+        raise ValueError("the agents do not say what they were trained for - add --task")
+    resolve_all(agents, what)
+    games = {replace(read(run).training.rules, reward=Rules().reward) for p in found if (run := run_folder(p)) is not None}
+    if len(games) > 1:
+        raise ValueError("the agents were trained by different rules (speed, interruption) - evaluate them one by one")
+    met = strangers(what, partners, folders)
+    pairs = pair_up(found, met, "crossplay" if partners else "zsc", robots=robots)
+    return what, games.pop() if games else Rules(), pairs
+
+
+def strangers(task: str, partners: tuple[str, ...], folders: tuple[Path, ...]) -> list[Partner]:
+    """The partners that were named, or all holdouts of a task."""
+    from housemates.evaluation.holdouts import holdouts
+    from housemates.policies.partners import resolve_all
+
+    if partners:
+        return resolve_all(partners, task)
+    found = holdouts(task, folders)
+    if all(p.kind == "script" for p in found):
+        print(f"note: there are no learned holdouts for {task} - make some: housemates holdouts train --task {task}")
+    return found
+
+
+def show(rows: pa.Table) -> None:
+    """Print the means of rows, with a line for each partner."""
+    from housemates.evaluation.protocol import summary
+
+    lines = summary(rows)
+    width = max(len(line.what) for line in lines)
+    print(f"{'':<{width}}  {'games':>6}  {'success':>12}  {'collision':>12}  {'time-out':>12}")
+    for what, games, rates in lines:
+        cells = "".join(f"  {100 * mean:5.1f} ± {100 * error:4.1f}" for mean, error in rates)
+        print(f"{what:<{width}}  {games:>6}{cells}")

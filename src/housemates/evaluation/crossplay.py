@@ -212,10 +212,14 @@ def _rows(
 
 
 def budget(agent: Partner) -> int:
-    """Decisions an agent was trained with, over both stages."""
+    """Decisions an agent was trained with, over both stages: its own and those of all runs its partners come from."""
     total, run = int(agent.meta.get("decisions", 0)), run_folder(agent)
-    if agent.meta.get("stage") == 2 and run is not None and (run / registry.POPULATION).is_file():
-        total += max((int(p.meta.get("decisions", 0)) for p in registry.population(run)), default=0)
+    if agent.meta.get("stage") == 2 and run is not None and (run / registry.PARTNERS).is_file():
+        spent: dict[str, int] = {}
+        for partner in registry.read_partners(run / registry.PARTNERS, run):
+            place = str(run_folder(partner) or partner.path)
+            spent[place] = max(spent.get(place, 0), int(partner.meta.get("decisions", 0)))
+        total += sum(spent.values())
     return total
 
 

@@ -1,0 +1,112 @@
+"""What is evaluated of a run: with the partners it was trained with, with the holdouts, and the controls (spec 11.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from housemates.evaluation.crossplay import Pair, controls, identity, pair_up, trained_with
+from housemates.policies import partners as registry
+from housemates.policies.partners import Partner
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+ENDS = ("success", "collision", "timeout")
+"""How games end, in the order of a line of the summary."""
+TITLES = {"train_pop": "with the partners of its training", "zsc": "zero-shot, with strangers", "human": "with people"}
+WORDS = {
+    "blind": "the agent cannot sense its partner",
+    "random": "the partner acts at random",
+    "solo": "a scripted robot does everything alone",
+}
+
+
+class Line(NamedTuple):
+    """One line of a summary."""
+
+    what: str
+    games: int
+    rates: list[tuple[float, float]]
+    """Mean and standard error for each of ENDS, from 0 to 1."""
+
+
+def agent_pairs(agent: Partner, trained: Sequence[Partner], strangers: Sequence[Partner], robots: int = 2) -> list[Pair]:
+    """One agent's evaluation: trained with, zero-shot, and the controls beside it.
+
+    A stranger that the agent knows from training is refused, unless its run says itself that it is not zero-shot: then the
+    rows say so too.
+    """
+    if agent.meta.get("zero_shot", True):
+        known = trained_with(agent)
+        for stranger in strangers:
+            if identity(stranger) in known:
+                raise ValueError(f"{agent.name} was trained with {stranger.name}, which is no stranger - leave it out")
+    return [
+        *pair_up([agent], trained, "train_pop", robots=robots),
+        *pair_up([agent], strangers, "zsc", robots=robots),
+        *(controls(agent, strangers, robots) if strangers else []),
+    ]
+
+
+def team_pairs(team: Sequence[Partner]) -> list[Pair]:
+    """Members of a run without coordination agent: each of them once as the agent, the others as its partners."""
+    return [Pair(member, (*team[:k], *team[k + 1 :]), "train_pop", zero_shot=False) for k, member in enumerate(team)]
+
+
+def run_pairs(run: Path, strangers: Sequence[Partner], robots: int = 2, members: bool = False) -> list[Pair]:
+    """The evaluation of a run: its coordination agent if it has one, else its members as a team.
+
+    members: such a team's members also meet the strangers, each as an agent of its own.
+    """
+    if (run / registry.AGENT / "policy.json").is_file():
+        return agent_pairs(registry.agent(run), registry.read_partners(run / registry.PARTNERS, run), strangers, robots)
+    team = registry.population(run)
+    pairs = team_pairs(team)
+    if members:
+        pairs += [pair for member in team for pair in agent_pairs(member, (), strangers, robots)]
+    # The scripted solo robot plays the same games whoever it is compared with.
+    return list(dict.fromkeys(pairs))
+
+
+def summary(rows: pa.Table) -> list[Line]:
+    """A short table: each agent with all its partners and with each of them, then the controls.
+
+    Errors are over episodes: games of one episode with different partners count as one sample.
+    """
+    columns = {name: rows.column(name).to_numpy(zero_copy_only=False) for name in rows.column_names if name != "subgoals"}
+    plain = columns["control"] == ""
+    script = columns["partner_kind"] == "script"
+    lines = []
+
+    def add(what: str, mine: np.ndarray) -> None:
+        if mine.any():
+            rates = [_mean(columns[name][mine], columns["episode"][mine]) for name in ENDS]
+            lines.append(Line(what, int(mine.sum()), rates))
+
+    for agent in dict.fromkeys(columns["agent"][plain].tolist()):
+        mine = plain & (columns["agent"] == agent)
+        for evaluation in dict.fromkeys(columns["evaluation"][mine].tolist()):
+            here = mine & (columns["evaluation"] == evaluation)
+            add(f"{agent}: {TITLES.get(evaluation, evaluation)}", here)
+            if script[here].any() and not script[here].all():
+                add("  scripted partners", here & script)
+                add("  learned partners", here & ~script)
+            for partner in dict.fromkeys(columns["partner"][here].tolist()):
+                one = here & (columns["partner"] == partner)
+                note = "" if columns["zero_shot"][one].all() or evaluation == "train_pop" else "  (met in training)"
+                add(f"    {partner}{note}", one)
+        for control, words in WORDS.items():
+            solo = control == "solo"
+            add(f"  control: {words}", (columns["control"] == control) & (solo | (columns["agent"] == agent)))
+    return lines
+
+
+def _mean(values: np.ndarray, episode: np.ndarray) -> tuple[float, float]:
+    """Mean and standard error of values [N], clustered by episode [N]; the error of a single episode is nan."""
+    per_episode = np.array([values[episode == e].mean() for e in np.unique(episode)])
+    error = per_episode.std(ddof=1) / np.sqrt(len(per_episode)) if len(per_episode) > 1 else np.nan
+    return float(values.mean()), float(error)
