@@ -8,7 +8,7 @@ import pytest
 
 from batches import episodes, home
 from housemates.cli import main
-from housemates.evaluation.diversity import audit, minds_of, play_pairs, short_names
+from housemates.evaluation.diversity import audit, play_pairs, short_names
 from housemates.evaluation.play import play
 from housemates.policies.checkpoint import save_policy
 from housemates.policies.partners import Partner, latents, scripted
@@ -69,9 +69,6 @@ def test_three_robots_are_a_member_and_two_of_another():
 def test_latents_of_one_policy_are_members(tmp_path):
     save_policy(tmp_path / "policy", Policy(replace(TINY, latent=3)), {})
     population = latents(tmp_path / "policy", "tiny")
-    first, second, third = minds_of(population)
-    assert first.policy is second.policy is third.policy
-    assert [first.latent, second.latent, third.latent] == [0, 1, 2]
     found = audit(population, episodes(), [home()], rules=SHORT, count=2, permutations=5)
     assert found["members"] == ["z0", "z1", "z2"]
 
@@ -90,7 +87,7 @@ def test_members_that_are_the_same_policy_are_not_told_apart(tmp_path):
         (SCRIPTS[:1], {}, "a population of one"),
         (SCRIPTS, {"count": 1000}, "1000 episodes - choose 1 to 24"),
         (SCRIPTS, {"robots": 1}, "two robots or more"),
-        ([*SCRIPTS, Partner("me", "person")], {}, "me is a person"),
+        ([*SCRIPTS, Partner("me", "person")], {}, "is a person"),
     ],
 )
 def test_what_cannot_be_audited_is_refused(partners, more, words):

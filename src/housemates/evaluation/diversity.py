@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from housemates.evaluation.play import Mind, play
+from housemates.evaluation.crossplay import minds
+from housemates.evaluation.play import play
 from housemates.homes.home import Home
-from housemates.policies.partners import Partner, load
+from housemates.policies.partners import Partner
 from housemates.sim.rules import Rules
 from housemates.sim.state import SUCCESS
 from housemates.tasks.episodes import Episodes
@@ -282,9 +283,9 @@ def play_pairs(
     progress: Callable[[int, int], None] | None = None,
 ) -> Games:
     """The games of every ordered pair, with itself too."""
-    minds, everybody = minds_of(population), range(len(population))
+    mind, everybody = minds(population), range(len(population))
     pairs = np.array([(i, j) for i in everybody for j in everybody])
-    teams = [[minds[i], *[minds[j]] * (robots - 1)] for i, j in pairs]
+    teams = [[mind[population[i]], *[mind[population[j]]] * (robots - 1)] for i, j in pairs]
     played = play(
         episodes,
         homes,
@@ -303,23 +304,6 @@ def play_pairs(
     by = played.done_by[:, : len(TASKS[episodes.task].subgoals)]
     done = by[:, None, :] == np.arange(robots)[:, None]
     return Games(first, second, played.episode, played.outcome == SUCCESS, done, played.executed.astype(np.int64))
-
-
-def minds_of(population: Sequence[Partner]) -> list[Mind]:
-    """What moves the robots of each partner; a policy that several share is loaded once."""
-    loaded: dict[tuple[str, str], Any] = {}
-    found = []
-    for partner in population:
-        if partner.kind == "person":
-            raise ValueError(f"{partner.name} is a person - an audit needs partners that play by themselves")
-        if partner.kind == "script":
-            found.append(Mind(script=partner.script))
-            continue
-        key = partner.kind, partner.path
-        if key not in loaded:
-            loaded[key] = load(partner)
-        found.append(Mind(loaded[key], max(partner.latent, 0)))
-    return found
 
 
 def short_names(names: Sequence[str]) -> list[str]:
