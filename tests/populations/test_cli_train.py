@@ -53,18 +53,6 @@ def test_the_smoke_preset_trains_to_its_end(smoke, capsys):
     assert rows[-1]["decisions"] >= 3000
 
 
-def test_the_members_of_a_run_are_evaluated_together(smoke, capsys):
-    assert main(["evaluate", str(smoke), "--split", "dev"]) == 0
-    out = capsys.readouterr().out
-    assert "gt_coord, tidy_house, state: 100 episodes of dev, seed 0" in out
-    assert sum(float(line.split()[1]) for line in out.splitlines()[1:4]) == pytest.approx(100)
-
-
-def test_evaluating_a_folder_without_a_run_is_told(tmp_path, capsys):
-    assert main(["evaluate", str(tmp_path)]) == 2
-    assert "give the folder of a run" in capsys.readouterr().err
-
-
 def test_a_run_in_a_folder_that_cannot_be_is_told(tmp_path, capsys):
     (tmp_path / "file").write_text("")
     assert "choose another --out" in told(capsys, "--preset", "smoke", "--out", str(tmp_path / "file" / "run"))

@@ -1,0 +1,137 @@
+"""`housemates evaluate` and `housemates holdouts` from the command line, on a few dev episodes."""
+
+import pytest
+
+from housemates.cli import main
+from housemates.evaluation.holdouts import mark
+from housemates.evaluation.rows import read_rows
+from housemates.policies import partners
+from housemates.policies.partners import is_holdout
+from small_runs import small_run
+
+FEW = ("--split", "dev", "--episodes", "3", "--threads", "1")
+
+
+@pytest.fixture(autouse=True)
+def nothing_shipped(tmp_path, monkeypatch):
+    monkeypatch.setattr(partners, "SHIPPED", tmp_path / "agents")
+
+
+@pytest.fixture
+def run(tmp_path):
+    return small_run(tmp_path / "pbt", "pbt")
+
+
+def told(capsys, *arguments: str) -> str:
+    assert main(list(arguments)) == 2
+    return capsys.readouterr().err.strip().splitlines()[-1]
+
+
+def test_a_run_is_evaluated_with_its_population_strangers_and_controls(run, tmp_path, capsys):
+    mark(tmp_path / "holdouts" / "h")
+    small_run(tmp_path / "holdouts" / "h", seed=100)
+    assert main(["evaluate", str(run), *FEW, "--holdouts", str(tmp_path / "holdouts")]) == 0
+    rows = read_rows(run / "evaluation" / "episodes-dev.parquet")
+    assert rows.num_rows == 3 * (2 + 5 + 5 + 5 + 1)
+    assert set(rows["evaluation"].to_pylist()) == {"train_pop", "zsc", "control"}
+    assert {"h/0", "h/1", "script/noop", "random", "pbt/0"} <= set(rows["partner"].to_pylist())
+    out = capsys.readouterr().out
+    assert "pbt/agent: zero-shot, with strangers" in out
+    assert "control: the agent cannot sense its partner" in out
+
+
+def test_without_learned_holdouts_the_command_says_so(run, capsys):
+    assert main(["evaluate", str(run), *FEW]) == 0
+    assert "there are no learned holdouts for tidy_house" in capsys.readouterr().out
+
+
+def test_the_members_of_a_run_are_evaluated_together(tmp_path):
+    run = small_run(tmp_path / "gt")
+    assert main(["evaluate", str(run), *FEW, "--out", str(tmp_path / "rows.parquet")]) == 0
+    rows = read_rows(tmp_path / "rows.parquet")
+    assert rows["agent"].to_pylist() == ["gt/0"] * 3 + ["gt/1"] * 3
+
+
+def test_a_solo_robot_is_evaluated_alone(tmp_path):
+    run = small_run(tmp_path / "solo", "solo", members=1)
+    assert main(["evaluate", str(run), *FEW, "--out", str(tmp_path / "rows.parquet")]) == 0
+    assert read_rows(tmp_path / "rows.parquet")["partner"].to_pylist() == [""] * 3
+
+
+def test_any_agents_play_with_any_partners(run, tmp_path):
+    out = tmp_path / "rows.parquet"
+    agents, others = [f"{run}/agent", f"{run}/1", "script/solo"], ["random", f"{run}/0"]
+    assert main(["evaluate", *FEW, "--agents", *agents, "--partners", *others, "--out", str(out)]) == 0
+    rows = read_rows(out)
+    assert rows.num_rows == 3 * 2 * 3
+    assert set(rows["evaluation"].to_pylist()) == {"crossplay"}
+
+
+def test_the_same_command_writes_the_same_bytes(run, tmp_path):
+    for name, threads in (("a", "1"), ("b", "2")):
+        command = [
+            "evaluate",
+            str(run),
+            "--split",
+            "dev",
+            "--episodes",
+            "2",
+            "--threads",
+            threads,
+            "--out",
+            str(tmp_path / name),
+        ]
+        assert main(command) == 0
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_an_unfinished_run_is_not_evaluated(tmp_path, capsys):
+    run = small_run(tmp_path / "young", done=999)
+    assert "is not trained to its end" in told(capsys, "evaluate", str(run))
+
+
+def test_evaluating_nothing_is_told(capsys):
+    assert "evaluate what?" in told(capsys, "evaluate")
+
+
+def test_evaluating_a_folder_without_a_run_is_told(tmp_path, capsys):
+    assert "give the folder of a run" in told(capsys, "evaluate", str(tmp_path))
+
+
+def test_agents_without_a_task_are_told(capsys):
+    assert "add --task" in told(capsys, "evaluate", "--agents", "script/solo", "--partners", "random")
+
+
+def test_the_list_shows_scripted_and_learned_holdouts(tmp_path, capsys):
+    mark(tmp_path / "h")
+    small_run(tmp_path / "h", seed=100)
+    assert main(["holdouts", str(tmp_path / "h"), "--task", "tidy_house"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines[1:]] == ["script/noop", "script/first_half", "script/second_half", "h/0", "h/1"]
+
+
+def test_holdouts_alone_lists_those_of_all_tasks(capsys):
+    assert main(["holdouts"]) == 0
+    assert capsys.readouterr().out.count("script/noop") == 3
+
+
+def test_holdouts_are_trained_marked_measured_and_not_trained_twice(tmp_path, capsys):
+    command = ["holdouts", "train", "--task", "tidy_house", "--preset", "smoke", "--decisions", "300", "--seeds", "100"]
+    command += ["--out", str(tmp_path), "--episodes", "2", "--quiet"]
+    assert main([*command, "--hours", "1e-9"]) == 0
+    assert "paused - continue with the same command" in capsys.readouterr().out
+    assert main(command) == 0
+    run = tmp_path / "gt_coord-tidy_house-smoke-100"
+    written = (run / "stage1" / "members" / "00" / "policy.safetensors").stat().st_mtime_ns
+    assert all(is_holdout(p) for p in partners.population(run))
+    assert main(command) == 0
+    assert (run / "stage1" / "members" / "00" / "policy.safetensors").stat().st_mtime_ns == written
+    assert main(["holdouts", "ship", str(tmp_path)]) == 0
+    assert len(partners.shipped()) == 2
+
+
+def test_nobody_trains_with_a_holdout(tmp_path, capsys):
+    mark(tmp_path / "h")
+    small_run(tmp_path / "h", seed=100)
+    answer = told(capsys, "train", "--preset", "smoke", "--population", str(tmp_path / "h"), "--out", str(tmp_path / "run"))
+    assert "holdout" in answer
