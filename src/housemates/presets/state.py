@@ -1,13 +1,11 @@
 """State: for development and for the search of recipes. Distances, headings and the ground-truth bits instead of pictures,
-so that a run takes half an hour on two cores (`--workers 2`). Tidy House, seed 0: 86 and 87 % success on the 100 dev episodes
-with two seeds of sampling (docs/learning.md)."""
+so that a run takes half an hour on two cores (`--workers 2`). What it reaches is in docs/learning.md."""
 
-from housemates.learning.ppo import PPO
 from housemates.learning.trainer import Training
-from housemates.presets.preset import Preset
+from housemates.presets.preset import RECIPE, Preset
 
 STATE = Preset(
     purpose="develops methods without pictures; 24 million decisions, half an hour with two workers",
     observations="state",
-    training=Training(decisions=24_000_000, homes=256, rollout=32, ppo=PPO(learning_rate=1e-3, entropy_end=0.0)),
+    training=Training(decisions=24_000_000, homes=256, rollout=32, ppo=RECIPE),
 )
