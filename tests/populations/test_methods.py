@@ -1,5 +1,6 @@
 """Every method trains both stages end to end on a tiny budget, and what it leaves loads and plays."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +13,7 @@ from housemates.learning.trainer import Training
 from housemates.policies.config import PolicyConfig
 from housemates.policies.partners import load, population, resolve
 from housemates.populations import METHODS
-from housemates.populations.run import Run, complete, create, work
+from housemates.populations.run import Run, complete, create, read, work
 
 NETWORKS = {
     "": PolicyConfig.state(hidden=8, features=8),
@@ -33,9 +34,8 @@ def tiny(method: str, robots: int = 2, **changes) -> Run:
     policy = replace(NETWORKS[spec.observations], robots=robots)
     settings = replace(spec.settings, hidden=8, batches=1, batch=8) if hasattr(spec.settings, "batches") else spec.settings
     seen = spec.observations or "state"
-    stages = (1, 2) if spec.two_stages else (1,)
-    run = Run(method, "tidy_house", "smoke", seen, "dev", robots, 1, 1, "cpu", policy, TINY, stages=stages, settings=settings)
-    return replace(run, **changes)
+    values = {"training": TINY, "stages": (1, 2) if spec.two_stages else (1,), "settings": settings} | changes
+    return Run(method, "tidy_house", "smoke", seen, "dev", robots, 1, 1, "cpu", policy, **values)
 
 
 def train(folder, run: Run) -> None:
@@ -74,3 +74,47 @@ def test_every_coordination_agent_loads_and_plays(method, trained):
     assert policy.config.latent == 0
     few = episodes().take(np.arange(2))
     assert play(few, [home()], [[policy, "first_half"]]).outcome.all()
+
+
+def test_the_population_of_fcp_is_trained_for_nothing_half_and_all_of_the_decisions(trained):
+    spent = {p.name.rpartition("/")[2]: p.meta["decisions"] for p in population(trained("fcp"))}
+    assert spent["0-start"] == 0
+    assert TINY.decisions / 2 <= spent["0-middle"] < spent["0"]
+
+
+def test_a_population_says_how_well_its_members_did_lately(trained):
+    meta = population(trained("sp"))[0].meta
+    assert meta["episodes"] == meta["self_play_episodes"]
+    assert {"success", "self_play_success", "environment", "sha256", "seed"} <= meta.keys()
+
+
+def test_an_agent_says_with_whom_it_was_trained(trained):
+    folder = trained("bdp")
+    listed = json.loads((folder / "stage2" / "partners.json").read_text())
+    assert [entry["latent"] for entry in listed] == list(range(8))
+    assert {entry["path"] for entry in listed} == {"stage1/members/00"}
+
+
+@pytest.mark.parametrize("method", ["pbt", "bdp"])
+def test_three_robots_train_both_stages(method, tmp_path):
+    train(tmp_path / "run", tiny(method, robots=3, training=replace(TINY, decisions=100)))
+    agent = load(resolve(f"{tmp_path / 'run'}/agent")[0])
+    assert agent.config.robots == 3
+
+
+def test_a_second_stage_takes_partners_of_any_runs(trained, tmp_path):
+    named = (str(trained("pbt")), f"{trained('bdp')}/z5", "random")
+    train(tmp_path / "run", tiny("own", stages=(2,), population=named))
+    names = [entry["name"] for entry in json.loads((tmp_path / "run" / "stage2" / "partners.json").read_text())]
+    assert names == [*(f"pbt/{k}" for k in range(8)), "bdp/z5", "random"]
+    assert not read(tmp_path / "run").zero_shot
+
+
+def test_partners_that_have_changed_since_are_noticed(trained, tmp_path):
+    folder = tmp_path / "run"
+    create(folder, tiny("own", stages=(2,), population=(f"{trained('pbt')}/0",)))
+    listed = json.loads((folder / "stage2" / "partners.json").read_text())
+    listed[0]["meta"]["sha256"] = "0" * 64
+    (folder / "stage2" / "partners.json").write_text(json.dumps(listed))
+    with pytest.raises(ValueError, match="is not the policy it was"):
+        work(folder, lambda _: ([home()], episodes()), quiet=True)

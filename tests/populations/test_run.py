@@ -9,7 +9,8 @@ import pytest
 
 from batches import episodes, home
 from housemates.populations import run
-from housemates.populations.run import Run, Versions, check_versions, create, read, stopping, work
+from housemates.populations.run import Run, Versions, check_versions, complete, create, extend, read, stopping, work
+from housemates.populations.self_play import PopulationSettings
 from learners import SHORT, TINY, trainer
 
 RUN = Run("gt_coord", "tidy_house", "smoke", "state", "dev", 2, 1, 1, "cpu", TINY, SHORT)
@@ -98,6 +99,74 @@ def test_an_unknown_method_is_answered_with_the_nearest_one():
 def test_there_is_at_least_one_of_everything(name):
     with pytest.raises(ValueError, match="at least 1"):
         replace(RUN, **{name: 0})
+
+
+def test_a_run_of_an_earlier_version_has_one_stage(tmp_path):
+    create(tmp_path, RUN)
+
+    def older(values):
+        for name in ("stages", "population", "zero_shot", "settings"):
+            del values[name]
+        del values["policy"]["branches"]
+
+    edit(tmp_path, older)
+    assert read(tmp_path) == RUN
+
+
+def test_the_settings_of_a_method_come_back(tmp_path):
+    population = replace(RUN, method="pbt", settings=PopulationSettings(members=3), stages=(1, 2))
+    create(tmp_path, population)
+    assert read(tmp_path).settings.members == 3
+
+
+def test_a_misspelt_setting_of_a_method_is_told(tmp_path):
+    create(tmp_path, replace(RUN, method="pbt", settings=PopulationSettings()))
+    edit(tmp_path, lambda values: values["settings"].update(member=3))
+    with pytest.raises(ValueError, match="did you mean 'members'"):
+        read(tmp_path)
+
+
+def test_other_settings_of_the_method_are_refused_on_resume(tmp_path):
+    training = replace(SHORT, homes=8)
+    create(tmp_path, replace(RUN, method="pbt", settings=PopulationSettings(members=2), training=training))
+    assert not work(tmp_path, hall, hours=1e-9, quiet=True)
+    edit(tmp_path, lambda values: values["settings"].update(redraw=3))
+    with pytest.raises(ValueError, match="another method or task"):
+        work(tmp_path, hall, quiet=True)
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"stages": (2,)}, "stage 2 needs partners"),
+        ({"stages": (2, 1)}, "a run trains"),
+        ({"stages": (1, 2), "population": ("random",)}, "add --stage 2"),
+        ({"method": "own"}, "has no first stage"),
+        ({"method": "pbt_state"}, "sees predicates, not state"),
+        ({"method": "solo"}, "one robot alone"),
+        ({"stages": (1, 2), "robots": 1}, "at least two robots"),
+    ],
+)
+def test_runs_that_make_no_sense_are_told(changes, told):
+    with pytest.raises(ValueError, match=told):
+        replace(RUN, **changes)
+
+
+def test_holdouts_are_refused_before_anything_is_written(tmp_path):
+    with pytest.raises(ValueError, match="script/noop is a holdout"):
+        create(tmp_path / "run", replace(RUN, method="own", stages=(2,), population=("script/noop",)))
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_finished_population_may_be_given_a_second_stage(tmp_path):
+    create(tmp_path, replace(RUN, training=replace(SHORT, decisions=50)))
+    work(tmp_path, hall, quiet=True)
+    assert complete(tmp_path)
+    extend(tmp_path)
+    assert not complete(tmp_path)
+    assert complete(tmp_path, 1)
+    work(tmp_path, hall, quiet=True)
+    assert complete(tmp_path)
 
 
 @pytest.fixture

@@ -71,3 +71,21 @@ def test_torchrun_starts_the_same_run(uninterrupted, tmp_path):
     group = ("torch.distributed.run", "--standalone", "--nproc-per-node=2")
     assert start(*group, "-m", "housemates", *RUN, "--out", str(folder)).wait() == 0
     assert policies(folder) == policies(uninterrupted)
+
+
+def test_an_interrupt_pauses_the_workers_without_noise(tmp_path):
+    folder = tmp_path / "run"
+    words = [sys.executable, "-m", "housemates", *RUN, "--decisions", "10000000", "--workers", "2", "--out", str(folder)]
+    environment = {k: v for k, v in os.environ.items() if k not in ALONE} | {"OMP_NUM_THREADS": "1"}
+    at_terminal = {"start_new_session": True, "preexec_fn": lambda: signal.signal(signal.SIGINT, signal.default_int_handler)}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    process = subprocess.Popen(words, env=environment, **pipes, **at_terminal)
+    while not (folder / "stage1" / "metrics.jsonl").exists():
+        assert process.poll() is None
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate()
+    assert process.returncode == 0
+    assert f"paused - continue with: housemates train --resume {folder}" in out
+    assert "Traceback" not in err
+    assert (folder / "stage1" / "resume" / "LATEST").exists()

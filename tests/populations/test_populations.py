@@ -1,0 +1,73 @@
+"""Self-play, PBT and FCP: who moves whom, who learns, and which moments become partners."""
+
+import numpy as np
+import pytest
+
+from batches import make
+from housemates.learning.distributed import Group
+from housemates.populations.fcp import FCP
+from housemates.populations.pbt import PBT
+from housemates.populations.self_play import PopulationSettings, SelfPlay
+from learners import TINY
+
+RNG = np.random.default_rng(0)
+
+
+def counts(players: np.ndarray) -> list[int]:
+    return np.bincount(players.ravel(), minlength=8).tolist()
+
+
+def test_in_self_play_a_member_moves_all_robots_of_its_homes():
+    slots = SelfPlay(TINY, 3).pairs(0, RNG, 16, 3)
+    assert (slots.player == slots.player[:, :1]).all()
+    assert slots.learns.all()
+
+
+@pytest.mark.parametrize("method", [SelfPlay, PBT])
+def test_every_member_moves_the_same_number_of_robots(method):
+    assert counts(method(TINY).pairs(0, RNG, 64, 2).player) == [16] * 8
+
+
+def test_self_play_never_changes_who_plays():
+    assert SelfPlay(TINY).pairs(10, RNG, 16, 2) is None
+
+
+@pytest.mark.parametrize(("update", "drawn"), [(0, True), (1, False), (10, True), (11, False), (20, True)])
+def test_pbt_draws_new_pairs_every_ten_updates(update, drawn):
+    assert (PBT(TINY).pairs(update, RNG, 16, 2) is not None) == drawn
+
+
+def test_in_pbt_everybody_meets_everybody_also_itself():
+    slots = PBT(TINY).pairs(0, np.random.default_rng(1), 6400, 2)
+    pairs = counts(slots.player[:, 0] * 8 + slots.player[:, 1])
+    assert len(pairs) == 64
+    assert pairs == pytest.approx([100] * 64, abs=40)
+
+
+def test_members_begin_with_different_weights():
+    heads = {policy.actor.weight.detach().numpy().tobytes() for policy in SelfPlay(TINY).policies}
+    assert len(heads) == 8
+
+
+def test_a_population_may_have_another_size():
+    assert len(PBT(TINY, settings=PopulationSettings(members=3)).policies) == 3
+
+
+def test_a_population_without_members_is_refused():
+    with pytest.raises(ValueError, match="members = 0"):
+        PopulationSettings(members=0)
+
+
+def test_too_few_homes_for_the_members_are_told():
+    with pytest.raises(ValueError, match="4 homes a worker for 8 members - use --change homes=8"):
+        SelfPlay(TINY).begin(Group(), make(size=4))
+
+
+def test_the_population_of_fcp_holds_start_middle_and_end_of_every_member():
+    found = {p.name: p.path for p in FCP(TINY).population()}
+    assert len(found) == 24
+    assert [found["3"], found["3-start"], found["3-middle"]] == ["members/03", "members/03/start", "members/03/middle"]
+
+
+def test_the_population_of_pbt_holds_its_members():
+    assert [(p.name, p.path, p.kind) for p in PBT(TINY).population()][5] == ("5", "members/05", "learned")
