@@ -18,6 +18,19 @@ export class Film {
     this.size = Object.fromEntries(
       Object.keys(WIDTHS).map((name) => [name, WIDTHS[name] * (PER_ROBOT.includes(name) ? told.robots.length : name === "door" ? 3 : 2)]),
     );
+    this.#running();
+  }
+
+  /** Skills that were running when a fork began: their decisions are in the other recording. */
+  #running() {
+    const { action } = this.arrays;
+    this.robots.forEach((_, robot) => {
+      const [first] = this.frame(0).action.slice(robot, robot + 1);
+      if (first < 0 || this.bands.some((band) => band.robot === robot && band.first === 0)) return;
+      let last = 1;
+      while (last < this.length - 1 && action[last * this.robots.length + robot] === first) last++;
+      this.bands.push({ robot, action: first, first: 0, last, text: report(first, this.things), short: short(first, this.things) });
+    });
   }
 
   /** The frame at a whole number. */

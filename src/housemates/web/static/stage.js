@@ -37,6 +37,7 @@ export class Stage {
     this.kind = "orbit";
     this.self = 0; // Whose eyes.
     this.drawn = 0;
+    this.parts = 1; // Pictures beside each other.
     this.labels = [];
     new ResizeObserver(() => this.resize()).observe(this.canvas);
     this.dress();
@@ -92,7 +93,7 @@ export class Stage {
     const corners = [low[0], high[0]].flatMap((x) => [0, 1].flatMap((y) => [low[2], high[2]].map((z) => new THREE.Vector3(x, y, z))));
     const towards = this.#turned() ? new THREE.Vector3(0.62, 0.92, 0.1) : new THREE.Vector3(0.1, 0.92, 0.62);
     this.controls.target.copy(centre);
-    this.wide.aspect = this.aspect;
+    this.wide.aspect = this.aspect / this.parts;
     this.wide.updateProjectionMatrix();
     // The nearest place from which all corners of the home are in the picture.
     for (let away = 4; away < 26; away += 0.25) {
@@ -110,7 +111,7 @@ export class Stage {
 
   /** Whether the home lies better in the picture turned by a quarter. */
   #turned() {
-    return this.home.size.z > this.home.size.x === this.aspect > 1;
+    return this.home.size.z > this.home.size.x === this.aspect / this.parts > 0.9;
   }
 
   /** Choose a camera: orbit, top, follow0, follow1, eyes. */
@@ -132,13 +133,17 @@ export class Stage {
     this.renderer.setSize(width, height, false);
     const was = this.aspect;
     this.aspect = width / height;
-    if (this.home && was && Math.abs(was - this.aspect) > 0.25 && this.kind === "orbit") this.look();
+    if (this.home && was && Math.abs(was - this.aspect) > 0.2 && this.kind === "orbit") this.look();
   }
 
   /** Draw frames beside each other: one, or two to compare. words: a heading for each. */
   draw(frames, words = []) {
     if (!this.home || !frames.length) return;
     const { clientWidth: width, clientHeight: height } = this.canvas;
+    if (this.parts !== frames.length) {
+      this.parts = frames.length;
+      if (this.kind === "orbit") this.look();
+    }
     this.controls.update();
     this.renderer.setScissorTest(frames.length > 1);
     frames.forEach((frame, n) => {
@@ -211,7 +216,7 @@ export class Stage {
     const label = (text, tint, point, hidden) => {
       const span = el("span", { tint }, text);
       $("labels").append(span);
-      this.labels.push({ span, point, hidden });
+      this.labels.push({ span, point, hidden, size: [0] });
     };
     this.labels = [];
     film.robots.forEach((_, r) => {
@@ -224,16 +229,20 @@ export class Stage {
     });
   }
 
-  /** Move the labels to where their things are in the picture that starts at pixel `left`. */
+  /** Move the labels to where their things are in the picture that starts at pixel `left`, none over another. */
   #place(camera, left, width, height, n, count) {
-    for (const { span, point, hidden } of this.labels) {
+    if (count > 1 && n === 0) return;
+    const taken = [];
+    for (const { span, point, hidden, size } of this.labels) {
       const at = new THREE.Vector3(...point()).project(camera);
-      const seen = !hidden() && at.z < 1 && Math.abs(at.x) < 1 && Math.abs(at.y) < 1 && (count === 1 || n === 1);
-      if (count > 1 && n === 0) continue;
+      const seen = !hidden() && at.z < 1 && Math.abs(at.x) < 1 && Math.abs(at.y) < 1;
       span.hidden = !seen;
       if (!seen) continue;
+      const [wide, tall] = (size[0] ||= span.offsetWidth) ? [size[0], 23] : [80, 23];
       const x = Math.round(left + ((at.x + 1) / 2) * width);
-      const y = Math.round(((1 - at.y) / 2) * height);
+      let y = Math.round(((1 - at.y) / 2) * height);
+      while (taken.some((t) => Math.abs(t.x - x) < (t.wide + wide) / 2 && Math.abs(t.y - y) < tall)) y -= 6;
+      taken.push({ x, y, wide });
       span.style.transform = `translate(${x}px, ${y}px) translate(-50%, -50%)`;
     }
   }

@@ -21,7 +21,7 @@ function curve(xs, ys) {
   return svg;
 }
 
-const brief = (v) => (Math.abs(v) >= 10000 ? `${(v / 1000).toFixed(0)}k` : Math.abs(v) >= 100 ? v.toFixed(0) : Math.abs(v) >= 1 ? v.toFixed(2) : v.toPrecision(2));
+const brief = (v) => (Math.abs(v) >= 10000 ? `${(v / 1000).toFixed(0)}k` : Math.abs(v) >= 100 ? v.toFixed(0) : Math.abs(v) >= 0.01 || v === 0 ? v.toFixed(2) : v.toExponential(0));
 
 export class Train {
   constructor(start, socket) {
@@ -69,7 +69,8 @@ export class Train {
       const some = rows.filter((row, k) => Number.isFinite(row[key]) && (k % every === 0 || k === rows.length - 1));
       if (!some.length) return [];
       return [el("article.curve.card", {}, el("span.now", {}, brief(some.at(-1)[key])), el("span.faint", {}, key.split("/").at(-1).replaceAll("_", " ")),
-        curve(some.map((row, k) => row.decisions ?? k), some.map((row) => row[key])))];
+        curve(some.map((row, k) => row.decisions ?? k), some.map((row) => row[key])),
+        el("p.range.faint", {}, `${brief(Math.min(...some.map((row) => row[key])))} to ${brief(Math.max(...some.map((row) => row[key])))}`))];
     });
     const task = el("select", { id: "run-task" }, ...this.start.tasks.map((t) => el("option", { value: t.name }, t.title)));
     if (told.task) task.value = told.task;
