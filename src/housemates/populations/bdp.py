@@ -20,7 +20,7 @@ from housemates.populations.pbt import PBT
 from housemates.populations.self_play import PopulationSettings
 from housemates.sim.batch import Batch
 
-DISCRIMINATOR_SEED = 500
+DISCRIMINATOR_SEED = 700
 """Added to the seed, so that discriminator and policies begin with other numbers."""
 
 
