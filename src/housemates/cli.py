@@ -23,6 +23,7 @@ from housemates import (
     cli_games,
     cli_holdouts,
     cli_homes,
+    cli_partners,
     cli_play,
     cli_report,
     cli_speed,
@@ -41,6 +42,8 @@ EXTRAS = {
     "cluster": ("ray",),
 }
 """The extras of pyproject.toml and the packages each brings."""
+LISTS = {"partners": ("list", "play"), "holdouts": ("list", "train", "ship")}
+"""Groups of commands that list things when no command is given, and their commands."""
 IMPORTED_AS = {"pillow": "PIL"}
 """Packages whose modules have another name."""
 
@@ -75,7 +78,7 @@ def installed_version(distribution: str) -> str | None:
 
 def build() -> SubcommandApp:
     """All commands."""
-    app, homes, data, games, holdouts = (SubcommandApp() for _ in range(5))
+    app, homes, data, games, holdouts, partners = (SubcommandApp() for _ in range(6))
     app.command(info)
     app.command(cli_data.prepare)
     app.command(homes, name="homes", help="Look at homes: draw a floor plan, print statistics.")
@@ -87,6 +90,9 @@ def build() -> SubcommandApp:
     data.command(cli_data.replicacad)
     app.command(cli_train.train)
     app.command(cli_evaluate.evaluate)
+    app.command(partners, name="partners", help="Everybody who can act: list them, let any of them play together.")
+    partners.command(name="list")(cli_partners.list_partners)
+    partners.command(name="play")(cli_partners.play_partners)
     app.command(holdouts, name="holdouts", help="Partners of the zero-shot evaluation: list them, train more.")
     holdouts.command(name="list")(cli_holdouts.list_holdouts)
     holdouts.command(name="train")(cli_holdouts.train_holdouts)
@@ -103,6 +109,14 @@ def build() -> SubcommandApp:
     return app
 
 
+def with_list(arguments: Sequence[str]) -> list[str]:
+    """The words of a command; a group that can list its things does so when nothing else is asked of it."""
+    given = list(arguments)
+    if given[:1] and given[0] in LISTS and given[1:2] not in [[word] for word in (*LISTS[given[0]], "-h", "--help")]:
+        given.insert(1, "list")
+    return given
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code. HOUSEMATES_DEBUG=1 shows where an error comes from."""
     if arguments is None:
@@ -113,7 +127,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             build().cli(
                 prog="housemates",
                 description="Train and test robots that must work with partners they have never met, in furnished homes.",
-                args=cli_holdouts.with_list(arguments) or ["--help"],
+                args=with_list(arguments) or ["--help"],
                 config=(OmitArgPrefixes,),
             )
     except (ValueError, OSError, KeyError, ModuleNotFoundError) as error:

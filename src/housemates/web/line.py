@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
 
-from starlette.websockets import WebSocket, WebSocketState
+from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from housemates.web.guard import Rate
 from housemates.web.messages import Refused, parse
@@ -23,6 +24,11 @@ PATIENCE = 30.0
 """Seconds to say hello, to acknowledge a frame, to take what is sent."""
 BAD, NO_TOKEN, WRONG_ORIGIN, TOO_SLOW, TOO_MANY_CLIENTS, TOO_MANY = 4400, 4401, 4403, 4408, 4409, 4429
 """Close codes."""
+
+GONE = (WebSocketDisconnect, RuntimeError, OSError)
+"""What talking to somebody who has left ends in."""
+
+log = logging.getLogger(__name__)
 
 Answer = Callable[[dict[str, Any]], Awaitable[dict[str, Any] | None]]
 """What answers a message: Refused, a message to send back, or None."""
@@ -42,6 +48,10 @@ class Line:
 
     async def listen(self, answer: Answer) -> None:
         """Answer messages until the connection ends."""
+        with suppress(*GONE):
+            await self._listen(answer)
+
+    async def _listen(self, answer: Answer) -> None:
         while self.ws.application_state is WebSocketState.CONNECTED:
             patience = None if self.greeted else PATIENCE
             try:
@@ -59,7 +69,7 @@ class Line:
 
     async def keep_sending(self) -> None:
         """Send whatever is new, the newest only, each frame after the last was acknowledged."""
-        with suppress(RuntimeError, OSError):
+        with suppress(*GONE):
             while True:
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self.client.news.wait(), 1.0)
@@ -83,7 +93,7 @@ class Line:
 
     async def close(self, code: int, why: str) -> None:
         """End the connection, if it has not ended yet."""
-        with suppress(RuntimeError, OSError):
+        with suppress(*GONE):
             if self.ws.application_state is WebSocketState.CONNECTED and self.ws.client_state is WebSocketState.CONNECTED:
                 await self.ws.close(code, why)
 
@@ -92,9 +102,12 @@ class Line:
         try:
             message = parse(text)
             told = await answer(message)
-        except Refused as error:
+        except Exception as error:
+            if not isinstance(error, Refused):
+                log.exception("a message could not be answered")
+            text = str(error) if isinstance(error, Refused) else "that did not work - the server's log says why"
             self._errors += 1
-            await self.send({"type": "error", "error": str(error), "id": message.get("id")})
+            await self.send({"type": "error", "error": text, "id": message.get("id")})
             if self._errors >= ERRORS:
                 await self.close(BAD, "too many messages that make no sense")
             return

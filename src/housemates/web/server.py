@@ -76,6 +76,7 @@ class Page:
         ]
         handlers: dict[Any, Callable] = {Refused: _refused, HTTPException: _http, Exception: _broken}
         self.app = Starlette(routes=routes, exception_handlers=handlers, lifespan=self._life)
+        self.app.router.redirect_slashes = False
         self.app.add_middleware(Door, guard=self.guard)
 
     async def index(self, request: Request) -> Response:

@@ -110,6 +110,8 @@ class Table:
                 raise Refused(f"no such task - choose one of: {', '.join(TASKS)}")
             team = self._team(message["robots"], task)
             episodes, homes = self._load(task)
+            if message["episode"] >= len(episodes):
+                raise Refused(f"choose an episode from 0 to {len(episodes) - 1}")
             game = new_game(episodes, homes, message["episode"], [who or PERSON for who in team])
             self.shelf.add_home(game.batch.homes[0])
             return game, {"fork": None}

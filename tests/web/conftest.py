@@ -1,0 +1,33 @@
+"""One server for most tests of the page; it holds one recording of two scripts in the hall."""
+
+import pytest
+import torch
+
+import pages
+from housemates.web.server import Page, running
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="session")
+def recording():
+    return pages.scripted()
+
+
+@pytest.fixture(scope="session")
+def table(recording, tmp_path_factory):
+    found = pages.hall_table(games=tmp_path_factory.mktemp("played") / "games")
+    found.shelf.keep(recording, "recording")
+    return found
+
+
+@pytest.fixture(scope="session")
+def port(table):
+    with running(Page(table)) as found:
+        yield found

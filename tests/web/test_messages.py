@@ -1,0 +1,92 @@
+"""Messages: what is understood, what is refused, and how a frame is laid out."""
+
+import json
+
+import numpy as np
+import pytest
+
+import batches
+import pages
+from housemates.web.messages import HEADER, LARGEST, MESSAGES, Refused, frame_body, parse
+
+GOOD = [
+    {"type": "hello", "depth": True},
+    {"type": "new_game", "task": "tidy_house", "episode": 3, "robots": ["person", "script/solo"], "hz": 12.5, "consent": True},
+    {"type": "swap", "recording": "abc", "frame": 12, "robots": [None, "random"]},
+    {"type": "join", "game": "abc", "key": "def"},
+    {"type": "leave"},
+    {"type": "ack", "frame": 7, "id": 3},
+    {"type": "action", "action": 24},
+    {"type": "click", "entity": 13},
+    {"type": "key", "key": "left", "down": False},
+    {"type": "stop"},
+    {"type": "pause", "paused": True},
+    {"type": "step"},
+    {"type": "speed", "hz": 30},
+    {"type": "consent", "consent": False},
+]
+BAD = [
+    "",
+    "null",
+    "[]",
+    '"hello"',
+    "{",
+    "[" * 4000,
+    '{"type": "hello", "depth": NaN}',
+    '{"type": 3}',
+    '{"type": "shutdown"}',
+    '{"type": "hello", "path": "/etc/passwd"}',
+    '{"type": "hello", "depth": 1}',
+    '{"type": "action", "action": 25}',
+    '{"type": "action", "action": -1}',
+    '{"type": "action", "action": 1.5}',
+    '{"type": "action", "action": true}',
+    '{"type": "action", "action": 1e400}',
+    '{"type": "action"}',
+    '{"type": "ack", "frame": 1, "id": "x"}',
+    '{"type": "key", "key": "up", "down": true}',
+    '{"type": "key", "key": ["left"], "down": true}',
+    '{"type": "new_game", "task": "tidy_house", "episode": 100, "robots": ["person"]}',
+    '{"type": "new_game", "task": "tidy_house", "episode": 1, "robots": []}',
+    '{"type": "new_game", "task": "tidy_house", "episode": 1, "robots": [null]}',
+    '{"type": "new_game", "task": "tidy_house", "episode": 1, "robots": ["a", "b", "c", "d", "e"]}',
+    json.dumps({"type": "join", "game": "x" * 201}),
+    '{"type": "join", "game": "' + "x" * LARGEST + '"}',
+]
+
+
+@pytest.mark.parametrize("message", GOOD, ids=lambda m: m["type"])
+def test_a_message_is_understood(message):
+    assert message.items() <= parse(json.dumps(message)).items()
+
+
+def test_all_kinds_of_messages_are_tried_here():
+    assert {message["type"] for message in GOOD} == set(MESSAGES)
+
+
+@pytest.mark.parametrize("text", BAD, ids=range(len(BAD)))
+def test_what_is_no_message_is_refused(text):
+    with pytest.raises(Refused):
+        parse(text)
+
+
+def test_missing_fields_have_their_defaults():
+    assert parse('{"type": "new_game", "task": "a", "episode": 0, "robots": ["b"]}')["hz"] == 10
+
+
+def test_an_error_names_the_field_and_what_it_must_be():
+    with pytest.raises(Refused, match="action of action must be a whole number from 0 to 24"):
+        parse('{"type": "action", "action": "jump"}')
+
+
+@pytest.mark.parametrize("robots", [1, 2, 3])
+def test_a_frame_has_the_layout_of_the_protocol(robots):
+    batch = batches.make(robots=robots)
+    pictures = np.arange(robots * 128 * 128).astype(np.uint8).reshape(robots, 128, 128)
+    body = frame_body(batch.state, np.arange(robots), 4, pictures)
+    found = pages.unpack(HEADER.pack(9, 70, robots, 2) + body)
+    assert (found["number"], found["step"], found["rest"]) == (9, 70, pictures.nbytes)
+    for name in ("pose", "arm", "thing", "thing_yaw", "door"):
+        assert np.array_equal(found[name], getattr(batch.state, name)[0].astype(np.float32)), name
+    assert found["done_by"].tolist() == [-1, -1, -1, -1, -2, -2]
+    assert np.array_equal(found["depth"], pictures)
