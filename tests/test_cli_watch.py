@@ -15,6 +15,7 @@ from housemates.sim import cameras
 from housemates.sim.recording import load_recording, replay
 from housemates.sim.rules import SPEEDS
 from housemates.sim.scripted import SCRIPTS
+from housemates.web import server
 
 
 def told(capsys, *arguments: str) -> str:
@@ -51,8 +52,56 @@ def test_a_recording_is_watched(recorded, tmp_path, capsys):
     assert film.stat().st_size > 10_000
 
 
-def test_neither_recording_nor_scripts_is_refused(capsys):
-    assert "give either a recording to watch or --scripted" in told(capsys)
+@pytest.fixture
+def opened(monkeypatch) -> list:
+    """What the page would be opened with."""
+    calls: list = []
+    monkeypatch.setattr(server, "open_page", lambda *given: calls.append(given))
+    return calls
+
+
+def test_without_anything_the_page_opens(opened):
+    assert main(["watch", "--no-browser"]) == 0
+    (options, host, port, browser, query) = opened[0]
+    assert (options.mode, host, port, browser, query) == ("watch", "", 7431, False, "mode=watch")
+
+
+def test_a_recording_opens_on_the_page(recorded, opened):
+    assert main(["watch", str(recorded)]) == 0
+    assert opened[0][0].places == (recorded,)
+
+
+def test_a_run_that_trains_opens_on_the_page(tmp_path, opened):
+    (tmp_path / "config.json").write_text('{"method": "gt_coord", "task": "tidy_house"}')
+    assert main(["watch", "--run", str(tmp_path)]) == 0
+    assert opened[0][0].runs == (tmp_path,)
+    assert opened[0][4].startswith("run=")
+
+
+def test_partners_for_the_page_are_looked_up_first(opened, capsys):
+    assert "no partner 'nobody'" in told(capsys, "--partners", "nobody")
+    assert opened == []
+
+
+def test_a_run_and_a_film_are_refused(tmp_path, capsys):
+    assert "--run opens the page" in told(capsys, "--run", str(tmp_path), "--video", str(tmp_path / "film.gif"))
+
+
+def test_a_film_needs_a_recording_or_scripts(tmp_path, capsys):
+    assert "give either a recording to watch or --scripted" in told(capsys, "--video", str(tmp_path / "film.gif"))
+
+
+def test_play_opens_the_page_with_partners(opened, tmp_path):
+    assert main(["play", "random", "--games", str(tmp_path), "--port", "0"]) == 0
+    (options, _, port, _, query) = opened[0]
+    assert [p.name for p in options.partners] == ["random"]
+    assert (options.mode, options.games, port, query) == ("play", tmp_path, 0, "mode=play")
+
+
+def test_rerun_that_is_not_installed_is_one_line(recorded, tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "rerun", None)
+    assert main(["watch", str(recorded), "--rerun", str(tmp_path / "e.rrd")]) == 2
+    assert "pip install rerun-sdk" in capsys.readouterr().err
 
 
 def test_both_recording_and_scripts_are_refused(recorded, capsys):

@@ -1,6 +1,7 @@
 """The shelf: which files are found, what may be dropped on it, and that nothing else can be reached."""
 
 import io
+import os
 import zipfile
 
 import numpy as np
@@ -41,6 +42,15 @@ def test_a_new_recording_is_found_later(folder, recording):
     save_recording(folder / "run" / "two.npz", recording)
     found.look()
     assert len(found.entries()) == 2
+
+
+def test_a_recording_that_was_written_anew_is_shown_once(folder, recording):
+    found = Shelf([folder / "run"])
+    place = folder / "run" / "evaluation" / "one.npz"
+    save_recording(place, recording)
+    os.utime(place, (1, 1))
+    found.look()
+    assert len(found.entries()) == 1
 
 
 def test_an_id_is_no_path(folder):

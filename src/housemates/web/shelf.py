@@ -178,14 +178,16 @@ class Shelf:
                     return
                 header = json.loads(bytes(data["header"]))
             title_of(header)
+            human = header["robots"].index("person") if "person" in header["robots"] else -1
         except Exception:  # whatever is wrong with a file in a folder, it is not shown
             if path == place:
                 load_recording(path)
             return
         name = _name("recording", str(path), str(changed))
-        human = header["robots"].index("person") if "person" in header["robots"] else -1
         inside = path.parent.name if path.parent != place else place.name
         with self._lock:
+            for old in [e.id for e in self._entries.values() if e.path == path]:
+                del self._entries[old]
             self._entries[name] = Entry(name, "game" if human >= 0 else "recording", header, path, inside, {"human": human})
 
 

@@ -1,0 +1,73 @@
+"""A run while it trains: its rows, and playing with its newest checkpoint."""
+
+import json
+
+import pytest
+
+import pages
+from housemates.policies.checkpoint import save_policy
+from housemates.policies.config import PolicyConfig
+from housemates.policies.policy import Policy
+from housemates.web.messages import Refused
+from housemates.web.server import Page, running
+from housemates.web.training import TrainingRun
+
+
+@pytest.fixture
+def run(tmp_path):
+    """A folder as `housemates train` leaves it in the middle of the first stage."""
+    folder = tmp_path / "gt_coord-tidy_house-state-7"
+    (folder / "stage1").mkdir(parents=True)
+    config = {"method": "gt_coord", "task": "tidy_house", "observations": "state", "training": {"seed": 7}}
+    (folder / "config.json").write_text(json.dumps(config))
+    rows = [{"update": k, "decisions": 100 * k, "charts/success": k / 10, "note": "text"} for k in range(5)]
+    (folder / "stage1" / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows) + '{"update": 5, "dec')
+    return folder
+
+
+def add_members(folder) -> None:
+    config = PolicyConfig(("state", "predicates"), "vector", features=16, hidden=16)
+    for member in range(2):
+        save_policy(folder / "stage1" / "members" / f"{member:02d}", Policy(config, seed=member), {})
+
+
+def test_whole_rows_are_told_with_their_numbers_only(run):
+    found = TrainingRun(run).rows(0)
+    assert found["next"] == 5
+    assert found["rows"][3] == {"stage": 1, "update": 3, "decisions": 300, "charts/success": 0.3}
+
+
+def test_only_new_rows_are_told_the_next_time(run):
+    assert [row["update"] for row in TrainingRun(run).rows(3)["rows"]] == [3, 4]
+
+
+def test_a_run_without_a_checkpoint_says_so(run):
+    watched = TrainingRun(run)
+    assert watched.rows(0)["checkpoint"] is None
+    with pytest.raises(Refused, match="no checkpoint yet"):
+        watched.player(0)
+
+
+def test_each_robot_gets_its_member_of_the_newest_checkpoint(run):
+    add_members(run)
+    watched = TrainingRun(run)
+    assert [watched.player(robot).name for robot in range(2)] == [f"{run.name}/0", f"{run.name}/1"]
+    assert watched.rows(0)["checkpoint"] == f"run/{watched.id}"
+
+
+def test_one_drops_into_an_episode_of_the_newest_checkpoint(run):
+    add_members(run)
+    table = pages.hall_table(runs=(run,))
+    with running(Page(table)) as port:
+        (name,) = [r["id"] for r in pages.get_json(port, "/api/start")["runs"]]
+        assert pages.get_json(port, f"/api/run/{name}?from=4")["next"] == 5
+        with pages.visitor(port) as guest:
+            game = guest.begin(robots=[f"run/{name}", "person"])
+            assert (game["robots"], game["human"]) == ([f"{run.name}/0", "person"], 1)
+            thought = guest.until("thought")
+    assert len(thought["top"]) == 5
+
+
+def test_a_folder_that_is_no_run_is_one_line(tmp_path):
+    with pytest.raises(FileNotFoundError, match="housemates train"):
+        TrainingRun(tmp_path)
