@@ -319,6 +319,7 @@ def open_page(options: Options, host: str = "", port: int = 7431, browser: bool 
     port = place.getsockname()[1]
     page = Page(table, Guard(host or LOCAL[0], port, token))
     shown = socket.gethostname() if host in EVERYWHERE else host or LOCAL[0]
+    shown = f"[{shown}]" if ":" in shown else shown
     words = "&".join(word for word in (query, f"token={token}" if token else "") if word)
     address = f"http://{shown}:{port}/" + (f"?{words}" if words else "")
     print(f"{address}  (Ctrl-C to close)", flush=True)

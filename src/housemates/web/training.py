@@ -51,6 +51,7 @@ class TrainingRun:
         }
         return {
             "title": self.title,
+            "task": self.task,
             "rows": some,
             "next": start + len(some),
             "finished": ended[last].is_file(),
