@@ -3,23 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
 from tyro.conf import Positional
 
 from housemates.cli_homes import TaskName, load_homes, load_set
 from housemates.cli_train import ObservationsName, PresetName, train
-
-FIRST_COMMANDS = ("list", "train", "ship")
-
-
-def with_list(arguments: Sequence[str]) -> list[str]:
-    """`housemates holdouts` alone lists them."""
-    given = list(arguments)
-    if given[:1] == ["holdouts"] and not (given[1:2] and given[1] in (*FIRST_COMMANDS, "-h", "--help")):
-        given.insert(1, "list")
-    return given
 
 
 def list_holdouts(folders: Positional[tuple[Path, ...]] = (), /, task: TaskName | None = None) -> None:
