@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 from tyro.conf import Positional
 
 from housemates.cli_homes import SplitName
+from housemates.cli_progress import progress
 
 
 def report(
@@ -39,11 +41,16 @@ def report(
     if out is None:
         out = runs[0] / "report" if len(runs) == 1 and runs[0].is_dir() else Path("report")
 
-    def tell(what: str, done: int, total: int) -> None:
-        if done == total:
-            print(f"{what}: done", file=sys.stderr, flush=True)
+    with ExitStack() as stack:
+        shown: dict[str, Callable[[int, int], None]] = {}
 
-    written = write_report(runs, out, Options(split, greedy, films, holdouts, seed), tell)
+        def tell(what: str, done: int, total: int) -> None:
+            if what not in shown:
+                stack.close()
+                shown[what] = stack.enter_context(progress(what))
+            shown[what](done, total)
+
+        written = write_report(runs, out, Options(split, greedy, films, holdouts, seed), tell)
     for table in written.headline:
         print(console(table))
         print()

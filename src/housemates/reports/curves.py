@@ -76,12 +76,14 @@ def learning_curves(curves: list[Curve], task: str) -> Figure:
     stages = [s for s in STAGES if any(c.stage == s for c in mine)]
     kinds = sorted({c.observations for c in mine})
     figure, axes = canvas(len(stages), 3, 0.7 + 2.0 * len(stages), sharey=True)
+    few = max(c.decisions[-1] for c in mine) < 1e6
+    unit, scale = (1e3, "thousands") if few else (1e6, "millions")
     handles: dict[str, Any] = {}
     for row, stage in enumerate(stages):
         for axis, (name, title) in zip(axes[row], OUTCOMES.items(), strict=True):
             for curve in mine:
                 if curve.stage == stage:
-                    x, y = thinned(curve.decisions / 1e6, 100 * curve.shares[name])
+                    x, y = thinned(curve.decisions / unit, 100 * curve.shares[name])
                     dash = DASHES[kinds.index(curve.observations) % len(DASHES)]
                     (line,) = axis.plot(x, y, dash, color=colour(curve.method), lw=1.1, alpha=0.9)
                     words = label(curve.method) + (f" ({curve.observations})" if len(kinds) > 1 else "")
@@ -89,9 +91,10 @@ def learning_curves(curves: list[Curve], task: str) -> Figure:
             axis.set_title(title, fontsize=9)
             axis.grid(color=GRID, lw=0.5)
             axis.set(ylim=(0, 100), xlim=(0, None))
+            axis.locator_params(axis="x", nbins=5)
         axes[row][0].set_ylabel(f"{STAGES[stage]}\npercent of episodes")
     for axis in axes[-1]:
-        axis.set_xlabel("decisions, millions")
+        axis.set_xlabel(f"decisions, {scale}")
     figure.suptitle(f"{paper.TASKS[task]}: how the episodes of the training ended", fontsize=10)
     figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=min(len(handles), 5))
     return figure

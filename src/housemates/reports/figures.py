@@ -72,6 +72,10 @@ def canvas(rows: int, columns: int, height: float, **more: Any) -> tuple[Figure,
 def save(figure: Figure, folder: Path, name: str) -> list[Path]:
     """Write a figure as NAME.png and NAME.svg; the files do not tell when."""
     written = []
+    # The layout is found once, not again for each file.
+    figure.dpi = DPI
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
     for kind, metadata in (("png", {"Software": None}), ("svg", {"Date": None, "Creator": None})):
         path = folder / f"{name}.{kind}"
         write_whole(
@@ -128,10 +132,13 @@ def success_by_method(rows: Rows, task: str, seed: int = 0) -> Figure:
         axis.set_xticks(
             range(len(found)), names, rotation=30 if len(found) > 4 else 0, ha="right" if len(found) > 4 else "center"
         )
-        axis.set(ylim=(0, 100), xlim=(-0.6, len(found) - 0.4))
+        room = max(0.0, 3 - len(found)) / 2
+        axis.set(ylim=(0, 100), xlim=(-0.6 - room, len(found) - 0.4 + room))
         axis.grid(axis="y", color=GRID, lw=0.6, zorder=0)
     axes[0][0].set_ylabel("success, percent")
-    words = "bars: mean and 95 % interval; dots: seeds" + ("; diamonds: the paper" if printed_any else "")
+    many = any(len(np.unique(group["agent_run"])) > 1 for *_, group in found)
+    words = "bars: mean and 95 % interval" + ("; dots: seeds" if many else "")
+    words += "; diamonds: the paper" if printed_any else ""
     figure.supxlabel(words, fontsize=8, color=FAINT)
     return figure
 
@@ -195,7 +202,7 @@ def draw_matrix(
         if not np.isnan(value) and not many:
             dark = value > 0.72 * top
             axis.text(x, y, f"{value:.{digits}f}", ha="center", va="center", fontsize=7, color="white" if dark else INK)
-    long = max(map(len, columns), default=0) > 3
+    long = max(map(len, columns), default=0) > 3 and len(columns) > 5
     axis.set_xticks(
         range(len(columns)), columns, rotation=45 if long else 0, ha="right" if long else "center", rotation_mode="anchor"
     )

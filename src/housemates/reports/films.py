@@ -17,7 +17,7 @@ from housemates.policies.partners import Partner
 from housemates.reports.runs import Source
 from housemates.sim.scripted import SCRIPTS
 
-WIDTH, FPS, SECONDS = 640, 15.0, 14.0
+WIDTH, FPS, SECONDS = 640, 12.0, 10.0
 """Pixels, pictures a second, and about how long a film lasts: long games are shown faster."""
 
 

@@ -15,7 +15,7 @@ POLICY = "default-src 'none'; img-src data:; media-src data:; style-src 'unsafe-
 STYLE = """
 :root { --ink: #1f2328; --faint: #656d76; --line: #d8dee4; --soft: #f6f8fa; --accent: #0b5cad; }
 * { box-sizing: border-box; }
-body { margin: 0 auto; max-width: 68rem; padding: 1.5rem; font: 16px/1.5 system-ui, sans-serif; color: var(--ink);
+body { margin: 0 auto; max-width: 78rem; padding: 1.5rem; font: 16px/1.5 system-ui, sans-serif; color: var(--ink);
        background: #fff; }
 h1 { font-size: 1.7rem; margin: 0 0 .25rem; } h2 { font-size: 1.25rem; margin: 2.2rem 0 .6rem; }
 .lead, .note, figcaption { color: var(--faint); } .note, figcaption { font-size: .85rem; margin: .3rem 0; }
@@ -23,10 +23,12 @@ nav { margin: 1rem 0; display: flex; flex-wrap: wrap; gap: .4rem 1rem; font-size
 .wide { overflow-x: auto; margin: 1rem 0; }
 table { border-collapse: collapse; font-size: .85rem; font-variant-numeric: tabular-nums; white-space: nowrap; }
 caption { text-align: left; font-weight: 600; padding: .3rem 0; white-space: normal; }
-th, td { padding: .28rem .65rem; border-bottom: 1px solid var(--line); text-align: left; }
+th, td { padding: .28rem .5rem; border-bottom: 1px solid var(--line); text-align: left; }
 th { background: var(--soft); border-bottom: 2px solid var(--line); }
+th.number { text-align: right; }
 td.number { text-align: right; } td.none { text-align: right; color: #9aa3ad; } tr.paper td { color: var(--faint); }
-figure { margin: 1rem 0; } img, video { max-width: 100%; height: auto; border: 1px solid var(--line); border-radius: 6px; }
+figure { margin: 1rem 0; max-width: 62rem; }
+img, video { max-width: 100%; height: auto; border: 1px solid var(--line); border-radius: 6px; }
 .films { display: grid; grid-template-columns: repeat(auto-fit, minmax(18rem, 1fr)); gap: 1rem; }
 .films figure { margin: 0; }
 pre { background: var(--soft); padding: .8rem 1rem; overflow-x: auto; font-size: .82rem; border-radius: 6px; }
@@ -96,5 +98,5 @@ def _picture(picture: Picture) -> str:
     title, words = html.escape(picture.title), html.escape(picture.words)
     shown = f'<img src="{data}" alt="{title}">'
     if kind.startswith("video"):
-        shown = f'<video src="{data}" controls muted loop playsinline preload="metadata" aria-label="{title}"></video>'
+        shown = f'<video src="{data}" controls muted loop playsinline preload="auto" aria-label="{title}"></video>'
     return f"<figure>{shown}<figcaption><b>{title}</b>{'. ' + words if words else ''}</figcaption></figure>"

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
+import numpy as np
+
 import housemates
 from housemates.evaluation.metrics import Rows
 from housemates.evaluation.rows import write_rows
@@ -138,7 +140,10 @@ def how_made(sources: Sequence[Source], rows: Rows, paths: Sequence[Path], out: 
         lines.append(f"housemates train {wanted} --out {source.folder}")
         versions = ", ".join(f"{name} {version}" for name, version in config.get("versions", {}).items())
         lines += [f"#   trained with {versions}"] if versions else []
-        lines.append(f"housemates evaluate {source.folder} --split {rows.distinct('split')[0]}")
+        mine = rows.take(np.char.startswith(rows["agent"], f"{source.name}/"))
+        many = f"--episodes {len(mine.distinct('episode'))} --seed {' '.join(map(str, mine.distinct('seed')))}"
+        greedy = " --greedy" if mine["greedy"].any() else ""
+        lines.append(f"housemates evaluate {source.folder} --split {rows.distinct('split')[0]} {many}{greedy}")
     sampled = "" if options.split is None else f" --split {options.split}"
     lines.append(f"housemates report {' '.join(map(str, paths))} --out {out}{sampled}{' --greedy' if options.greedy else ''}")
     here = [f"housemates {housemates.__version__}", f"python {platform.python_version()}"]

@@ -121,7 +121,7 @@ def control_table(rows: Rows) -> Table:
     )
     notes += (f"Not evaluated: {'; '.join(missing)}.",) if missing else ()
     columns = ("task", "method", "sees", "control", "episodes", "success", "collision", "time-out")
-    return Table("controls", "Controls", columns, tuple(lines), (*notes, *explain(lines)))
+    return Table("controls", "Controls: what the success is compared with", columns, tuple(lines), (*notes, *explain(lines)))
 
 
 def comparison_table(rows: Rows, seed: int = 0, resamples: int = RESAMPLES) -> Table:

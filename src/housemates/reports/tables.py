@@ -109,7 +109,9 @@ def _latex(text: str) -> str:
 
 def page(table: Table) -> str:
     """The table for HTML."""
-    head = "".join(f"<th>{html.escape(column)}</th>" for column in table.columns)
+    numbers = [any(isinstance(row[k], Cell) for row in table.rows) for k in range(len(table.columns))]
+    titles = zip(table.columns, numbers, strict=True)
+    head = "".join(f"<th{' class=number' if number else ''}>{html.escape(title)}</th>" for title, number in titles)
     lines = [f'<table id="{html.escape(table.name)}">', f"<caption>{html.escape(table.title)}</caption>"]
     lines += [f"<thead><tr>{head}</tr></thead>", "<tbody>"]
     for k, (row, texts) in enumerate(zip(table.rows, table.texts(), strict=True)):
