@@ -40,11 +40,12 @@ def evaluate(
 
     For a run: its agent with the partners of its training, with all holdouts of the task (strangers), and the controls: the
     agent blind to its partner, a scripted solo robot, a random partner. A run without a coordination agent (gt_coord, solo)
-    plays as a team. With --agents and --partners: any of them with any, such as script/noop, random, RUN/3, RUN/z5, RUN/agent.
+    plays as a team. With --agents and --partners: any of them with any, such as script/noop, random, RUN/3, RUN/z5, RUN/agent;
+    --agents alone meet the holdouts.
 
     Args:
         run: The folder of a run that is complete.
-        agents: Play these instead of a run's agent.
+        agents: Evaluate these instead of a run's agent.
         partners: Meet these instead of the holdouts.
         holdouts: Folders of further holdouts (see `housemates holdouts train`) beside those that come with the package.
         members: Members of a run without coordination agent also meet the strangers, each as an agent of its own.
@@ -110,8 +111,9 @@ def of_run(
 def of_list(
     agents: tuple[str, ...], partners: tuple[str, ...], folders: tuple[Path, ...], task: str | None, robots: int
 ) -> tuple[str, Rules, list[Pair]]:
-    """Task, rules and pairs of any agents with any partners (without --partners: with the holdouts)."""
+    """Task, rules and pairs of any agents with any partners (without --partners: with the holdouts, and the controls)."""
     from housemates.evaluation.crossplay import pair_up, run_folder
+    from housemates.evaluation.protocol import agent_pairs
     from housemates.policies.partners import resolve_all
     from housemates.populations.run import read
     from housemates.sim.rules import Rules
@@ -125,7 +127,10 @@ def of_list(
     if len(games) > 1:
         raise ValueError("the agents were trained by different rules (speed, interruption) - evaluate them one by one")
     met = strangers(what, partners, folders)
-    pairs = pair_up(found, met, "crossplay" if partners else "zsc", robots=robots)
+    if partners:
+        pairs = pair_up(found, met, robots=robots)
+    else:
+        pairs = list(dict.fromkeys(pair for agent in found for pair in agent_pairs(agent, (), met, robots)))
     return what, games.pop() if games else Rules(), pairs
 
 
