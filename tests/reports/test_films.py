@@ -2,29 +2,27 @@
 
 import pytest
 
+from batches import episodes, home
 from evaluations import EPISODES, HOLDOUTS, pair
 from housemates.evaluation.metrics import rows_of
 from housemates.evaluation.rows import join_rows
+from housemates.homes import splits
 from housemates.policies.partners import scripted
 from housemates.reports import films
 from housemates.reports.films import choose, players
+from housemates.tasks import episodes as tasks
 
 KNOWN = {"bdp-0/agent", "sp-0/agent", *(name for name, *_ in HOLDOUTS)}
 ALL, NONE = [True] * EPISODES, [False] * EPISODES
+ENDS = ("success", "collision", "timeout")
 
 
 def games(agent, method, *results):
     """Rows of an agent with the first holdouts: success, collision or time-out with each of them."""
     return [
-        pair(
-            agent, method, 0, holdout, steps=range(100, 100 + EPISODES), **{k: ALL if k == end else NONE for k in films_ends()}
-        )
+        pair(agent, method, 0, holdout, steps=range(100, 100 + EPISODES), **{k: ALL if k == end else NONE for k in ENDS})
         for holdout, end in zip(HOLDOUTS, results, strict=False)
     ]
-
-
-def films_ends():
-    return ("success", "collision", "timeout")
 
 
 def test_a_success_a_collision_and_the_hardest_partner_are_shown():
@@ -56,11 +54,6 @@ def test_scripts_and_chance_are_always_known():
 
 
 def test_a_game_that_ends_otherwise_than_its_row_is_refused(monkeypatch, tmp_path):
-    from housemates.homes import splits
-    from housemates.tasks import episodes as tasks
-
-    from batches import episodes, home
-
     monkeypatch.setattr(splits, "load_split", lambda split: [home()])
     monkeypatch.setattr(tasks, "load_episodes", lambda task, split, homes: episodes())
     known = {f"script/{name}": scripted(name) for name in ("solo", "noop")}
