@@ -1,18 +1,14 @@
 """The page in a real browser: a server in this process, headless Chromium, and waiting in real time."""
 
-import os
-import shutil
 from pathlib import Path
 
 import pytest
 
-from browser.tab import Tab
+from browser.tab import CHROMIUM, FLAGS, Tab
 from conftest import missing
 from housemates.cli_watch import play_scripted
 from housemates.sim.recording import save_recording
 
-CHROMIUM = os.environ.get("HOUSEMATES_CHROMIUM") or shutil.which("chromium") or "/usr/bin/chromium"
-FLAGS = ("--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--disable-background-networking")
 FASTEST = 100.0
 """Steps per second of the server's clock; with it a game of 100 steps takes a second or two."""
 

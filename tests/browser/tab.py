@@ -1,7 +1,11 @@
 """One tab of a browser with the page in it."""
 
+import os
+import shutil
 import time
 
+CHROMIUM = os.environ.get("HOUSEMATES_CHROMIUM") or shutil.which("chromium") or "/usr/bin/chromium"
+FLAGS = ("--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--disable-background-networking")
 PATIENCE = 60.0
 """Seconds until a test gives up; only a broken page ever takes that long."""
 
@@ -45,6 +49,8 @@ class Tab:
         self.page.dispatch_event("#episode", "change")
         self.page.click("#begin")
         self.until("housemates.film?.live && housemates.latest && housemates.drawn > 0")
+        self.page.click("#go")
+        self.until("!housemates.latest.paused")
 
     def click(self, entity):
         """Click where an entity is seen."""

@@ -67,6 +67,18 @@ def test_the_end_tells_who_did_what_and_shows_the_game_again(playing, games):
     assert len(list(games.rglob("*.npz"))) == 1
 
 
+def test_the_clock_waits_until_the_person_has_read_the_task(playing):
+    playing.page.select_option("#partner", "script/solo")
+    playing.page.click("#begin")
+    playing.until("document.querySelector('#ready').open && housemates.latest?.paused")
+    assert "Bring both objects" in playing.page.inner_text("#ready")
+    step = playing.get("latest.step")
+    playing.page.wait_for_timeout(400)
+    assert playing.get("latest.step") == step
+    playing.page.keyboard.press("Enter")
+    playing.until(f"housemates.latest.step > {step}")
+
+
 def test_a_key_turns_the_robot_only_while_it_is_down(playing):
     playing.begin(partner="script/noop")
     playing.page.keyboard.down("ArrowLeft")
@@ -117,6 +129,7 @@ def test_a_page_that_is_loaded_again_comes_back_into_its_game(playing):
     game = playing.get("film.game")
     playing.open("&mode=play")
     playing.until(f"housemates.film?.game === '{game}' && housemates.facts.mode === 'play' && housemates.latest")
+    playing.page.click("#go")
     playing.page.keyboard.down("d")
     playing.until("housemates.latest.executed[0] === 24")
 

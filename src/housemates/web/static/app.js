@@ -61,7 +61,7 @@ async function enter(game) {
   await viewer.enter(game);
   play.game = null;
   if (game.human >= 0 && game.owner) {
-    await play.enter(game);
+    play.enter(game);
     mode("play");
   } else mode("watch");
   if (!again) facts.games = (facts.games ?? 0) + 1;

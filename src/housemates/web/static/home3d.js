@@ -5,6 +5,7 @@ import { css, fast, numbers } from "./page.js";
 
 const CUT = 0.95; // Walls are cut away above this height, metres, so that one looks into the rooms.
 const FETCH_BLUE = [22, 129, 196]; // The robot's own accent; here it shows who is who.
+const MARK = 0.035; // Height of a robot's ring, metres: above rugs.
 const SUN = new THREE.Vector3(0.35, 0.9, 0.45).normalize();
 const CAP = { light: 0x8d877c, dark: 0x4a4f58 };
 
@@ -156,7 +157,7 @@ class Robot3D {
     });
     this.camera.multiplyMatrices(this.base, this.headCamera);
     this.grip.set(...this.bodies.grip).applyMatrix4(this.frames[this.bodies.gripper]);
-    this.mark.position.set(x, 0.012, z);
+    this.mark.position.set(x, MARK, z);
     this.mark.rotation.y = yaw;
     this.x = x;
     this.z = z;
@@ -173,8 +174,8 @@ export class Cast {
     const paint = coat();
     this.things = film.kinds.map((kind, i) => {
       const made = solid(bodies.objects[kind].mesh, paint);
-      made.add(this.#halo(bodies.objects[kind].half, i));
-      return made;
+      made.userData.halo = this.#halo(bodies.objects[kind].half, i);
+      return made.add(made.userData.halo);
     });
     this.goals = film.kinds.map((kind, i) => this.#goal(bodies.objects[kind], film.goals[i], film.goal_yaw[i], i));
     this.goalPoints = film.goals.map((goal) => new THREE.Vector3(...goal));
@@ -223,6 +224,7 @@ export class Cast {
     this.robots.forEach((robot, r) => robot.pose(frame.pose.slice(3 * r, 3 * r + 3), frame.arm.slice(7 * r, 7 * r + 7)));
     this.things.forEach((thing, i) => {
       const holder = frame.held.indexOf(i);
+      thing.userData.halo.visible = holder < 0;
       if (holder >= 0) {
         thing.position.copy(this.robots[holder].grip);
         thing.rotation.y = frame.thing_yaw[i] + this.robots[holder].yaw;

@@ -1,7 +1,8 @@
 // Small helpers around the document: elements by id, building them, and the token that requests need.
 
 export const query = new URLSearchParams(location.search);
-export const fast = query.has("fast");
+export const fast = query.has("fast"); // No shadows, no smooth edges: for slow machines and tests.
+export const fine = query.has("fine"); // Everything, however slow: for pictures.
 const token = query.get("token") ?? "";
 
 /** The element with this id. */
@@ -68,4 +69,4 @@ export const thingTint = (i) => `var(--thing${i % 2})`;
 export const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 /** Whether somebody is typing, so that keys are not commands. */
-export const typing = (event) => event.target.closest?.("input, select, textarea, dialog") !== null || event.ctrlKey || event.metaKey || event.altKey;
+export const typing = (event) => event.target.closest?.("input, select, textarea, dialog[open]") !== null || event.ctrlKey || event.metaKey || event.altKey;

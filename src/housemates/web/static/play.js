@@ -59,8 +59,14 @@ export class Play {
     this.socket.send({ type: "new_game", task, episode, robots: robot === 0 ? ["person", partner] : [partner, "person"], hz: Math.min(hz, this.start.hz.most), consent });
   }
 
-  /** A game has begun (or was joined again). */
-  async enter(game) {
+  /** A game has begun, or was joined again. */
+  enter(game) {
+    // The clock waits until the person has read what there is to do.
+    if (game.paused || game.game !== this.known) {
+      if (!game.paused) this.socket.send({ type: "pause", paused: true });
+      this.#ready(game);
+    }
+    this.known = game.game;
     this.game = game;
     this.over = null;
     this.down.clear();
@@ -68,6 +74,22 @@ export class Play {
     this.camera(this.choice.view);
     this.#bar();
     this.#task();
+  }
+
+  #ready(game) {
+    const colour = ["blue", "orange", "green", "violet"][game.human];
+    const partner = this.start.partners.find((p) => p.name === game.robots.find((_, r) => r !== game.human));
+    $("ready").replaceChildren(el("form", { method: "dialog" },
+      el("h2", { id: "ready-title" }, game.title.split(",")[0]),
+      el("ul", {}, ...game.instructions.map((line) => el("li", {}, line))),
+      el("p", {}, el("span.dot", { tint: robotTint(game.human) }), ` You are the ${colour} robot. Your partner: ${partner?.title ?? "somebody you have never met"}.`),
+      el("p.faint", {}, "Click a thing to fetch it and its ghost to bring it there, or use the buttons below. Drive with W A D or the arrow keys; on a phone with the round buttons."),
+      el("div.buttons", {}, el("button.primary", { id: "go", autofocus: true }, "Go"))));
+    $("ready").onclose = () => {
+      this.socket.send({ type: "pause", paused: false });
+      $("view").focus();
+    };
+    $("ready").showModal();
   }
 
   camera(view) {
@@ -304,6 +326,8 @@ export class Play {
 
   /** Leave the game. */
   quit() {
+    $("ready").onclose = null;
+    $("ready").close();
     this.socket.leave();
     this.game = null;
     this.over = null;

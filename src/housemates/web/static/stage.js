@@ -2,7 +2,7 @@
 
 import * as THREE from "three";
 import { OrbitControls } from "/static/vendor/OrbitControls.js";
-import { $, css, el, fast, press, robotTint, thingTint } from "./page.js";
+import { $, css, el, fast, fine, press, robotTint, thingTint } from "./page.js";
 import { called } from "./film.js";
 import { Cast, Home3D } from "./home3d.js";
 
@@ -169,7 +169,7 @@ export class Stage {
     this.drawnAt = now;
     // Longer pauses are pauses: nothing had changed.
     this.slow = took > SLOW && took < 3000 ? (this.slow ?? 0) + 1 : 0;
-    if (this.slow < PATIENCE || this.eased || fast) return;
+    if (this.slow < PATIENCE || this.eased || fast || fine) return;
     this.eased = true;
     this.sun.castShadow = false;
     this.resize();

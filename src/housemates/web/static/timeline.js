@@ -22,7 +22,7 @@ export class Timeline {
       this.canvas.setPointerCapture(event.pointerId);
       go(event);
     });
-    this.canvas.addEventListener("pointermove", (event) => down && go(event));
+    this.canvas.addEventListener("pointermove", (event) => (down ? go(event) : this.#explain(event)));
     this.canvas.addEventListener("pointerup", () => (down = false));
     this.canvas.addEventListener("pointercancel", () => (down = false));
     new ResizeObserver(() => this.draw()).observe(this.canvas);
@@ -44,6 +44,20 @@ export class Timeline {
     this.canvas.setAttribute("aria-valuemax", high);
     this.canvas.setAttribute("aria-valuenow", Math.floor(cursor));
     this.draw();
+  }
+
+  /** Say what is under the pointer. */
+  #explain({ offsetX, offsetY }) {
+    const step = this.step(offsetX);
+    const slack = this.step(offsetX + 7) - step;
+    const told = this.films.flatMap((film) => film.events.filter((e) => Math.abs(film.first + e.tick - step) <= slack).map((e) => e.text));
+    let lane = Math.floor((offsetY - MARKS) / LANE);
+    for (const film of this.films) {
+      const band = film.bands.find((b) => b.robot === lane && film.first + b.first <= step && step < film.first + b.last);
+      if (band) told.push(`${called(film, lane)} ${band.text}`);
+      lane -= film.robots.length;
+    }
+    this.canvas.title = [...new Set(told)].join("\n");
   }
 
   draw() {

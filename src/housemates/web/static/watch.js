@@ -48,7 +48,31 @@ export class Watch {
       el("ul", {}, ...games, ...recordings.toReversed().map(row)),
       recordings.length ? "" : el("p.faint", {}, "There is none yet. Drop one here, or make one: housemates watch --scripted --record game.npz"),
       el("button", { type: "button", onclick: () => file.click() }, "Open a file …"), file,
+      this.#fresh(),
       ...(this.viewer.film?.id ? [el("a.faint", { href: withToken(`/api/recording/${this.viewer.film.id}/file`), download: "" }, "Save the shown recording as a file")] : []));
+  }
+
+  /** A form for a fresh episode that two partners play, live. */
+  #fresh() {
+    const { tasks, partners, episodes, hz } = this.start;
+    const task = el("select", { id: "fresh-task" }, ...tasks.map((t) => el("option", { value: t.name }, t.title)));
+    const episode = el("input", { id: "fresh-episode", type: "number", min: 0, max: episodes - 1, value: 3 });
+    const who = [0, 1].map((r) => el("select", { id: `fresh-${r}` }));
+    const fill = () => who.forEach((select, r) => {
+      const fit = partners.filter((p) => p.kind !== "person" && (!p.task || p.task === task.value));
+      const likely = fit.find((p) => p.name === ["script/first_half", "script/second_half"][r]);
+      select.replaceChildren(...fit.map((p) => el("option", { value: p.name, selected: p === likely }, p.title)));
+    });
+    task.onchange = fill;
+    fill();
+    const begin = () => {
+      const number = Math.max(0, Math.min(episodes - 1, Math.floor(Number(episode.value) || 0)));
+      this.socket.leave();
+      this.socket.send({ type: "new_game", task: task.value, episode: number, robots: who.map((select) => select.value), hz: hz.usual });
+      this.list(false);
+    };
+    return el("details", {}, el("summary", {}, "Watch a fresh episode"), el("div.fields", {}, el("label", {}, "Task", task), el("label", {}, "Episode", episode),
+      ...who.map((select, r) => el("label", {}, `Robot ${r}`, select)), el("button.primary", { type: "button", id: "fresh-begin", onclick: begin }, "Begin")));
   }
 
   join(game) {
