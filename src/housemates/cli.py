@@ -17,6 +17,7 @@ from tyro.extras import SubcommandApp
 
 from housemates import (
     __version__,
+    cli_benchmark,
     cli_data,
     cli_diversity,
     cli_evaluate,
@@ -99,6 +100,7 @@ def build() -> SubcommandApp:
     holdouts.command(cli_holdouts.ship)
     app.command(cli_diversity.diversity)
     app.command(cli_report.report)
+    app.command(cli_benchmark.benchmark)
     app.command(cli_watch.watch)
     app.command(cli_play.play)
     app.command(games, name="games", help="Games that people have played: list them, export them.")

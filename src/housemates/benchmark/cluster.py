@@ -39,6 +39,10 @@ class Cluster:
         self.ray = ray
         self.play = ray.remote(play)
 
+    def cores(self) -> int:
+        """Cores of all its machines."""
+        return int(self.ray.cluster_resources().get("CPU", 1))
+
     def room(self, cell: Cell) -> bool:
         """Ray keeps a queue of its own; --jobs bounds it."""
         return self.jobs is None or len(self.running) < self.jobs

@@ -1,4 +1,4 @@
-"""How long a grid takes and how much it writes: from speeds that were measured or given, before anything runs and while it does."""
+"""How long a grid takes and how much it writes, from speeds that were measured or given: before it runs and while it does."""
 
 from __future__ import annotations
 
@@ -130,19 +130,21 @@ def parameters(method: str, observations: str, preset: str) -> int:
 
 
 def finish(grid: Grid, hours: Callable[[Cell], float], jobs: int) -> float:
-    """Hours until the last cell is done, if `jobs` cores take cells in order; hours: what is left of each."""
-    left = {cell.name: hours(cell) for cell in grid.cells}
-    ready = dict.fromkeys(left, 0.0)
-    ends: dict[str, float] = {}
-    free = [0.0] * max(1, jobs)
-    for cell in grid.cells:
-        if left[cell.name] <= 0:
-            ends[cell.name] = 0.0
-            continue
-        ready[cell.name] = max((ends[name] for name in cell.after), default=0.0)
-        # It starts when enough cores are free, and what it needs is done.
-        taken = [heapq.heappop(free) for _ in range(min(cell.cores, len(free)))]
-        ends[cell.name] = max(ready[cell.name], *taken) + left[cell.name]
-        for _ in taken:
-            heapq.heappush(free, ends[cell.name])
-    return max(ends.values(), default=0.0)
+    """Hours until the last cell is done, if `jobs` cores take cells as the runner would; hours: what is left of each."""
+    waiting = [(cell, left) for cell in grid.cells if (left := hours(cell)) > 0]
+    open_cells = {cell.name for cell, _ in waiting}
+    running: list[tuple[float, int, Cell]] = []
+    free, now = max(1, jobs), 0.0
+    while waiting or running:
+        for cell, left in list(waiting):
+            cores = min(cell.cores, max(1, jobs))
+            if cores <= free and not open_cells & set(cell.after):
+                waiting.remove((cell, left))
+                free -= cores
+                heapq.heappush(running, (now + left, len(waiting), cell))
+        if not running:
+            break
+        now, _, cell = heapq.heappop(running)
+        free += min(cell.cores, max(1, jobs))
+        open_cells.discard(cell.name)
+    return now

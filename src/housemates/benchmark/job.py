@@ -1,4 +1,4 @@
-"""One cell as one process, with its log. Who holds the log's lock works at the cell, so no two ever do, whoever started them."""
+"""One cell as one process, with its log. Who holds the log's lock works at the cell, so no two ever do."""
 
 from __future__ import annotations
 

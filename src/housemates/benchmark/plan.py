@@ -76,8 +76,13 @@ class Settings:
 
 
 SMOKE = Settings(
-    preset="smoke", decisions=1500, change=("homes=8", "rollout=8", "method.members=2"), holdout_seeds=(100,), split="dev", episodes=2
-)  # fmt: skip
+    preset="smoke",
+    decisions=1500,
+    change=("homes=8", "rollout=8", "method.members=2"),
+    holdout_seeds=(100,),
+    split="dev",
+    episodes=2,
+)
 """Minutes instead of days: whether everything works here."""
 
 

@@ -139,21 +139,15 @@ def _lines(grid: Grid, given: dict[str, float], jobs: int) -> Callable[[Progress
 
     def tell(progress: Progress) -> None:
         nonlocal last
-        if not told:
-            # What was done before is no news.
-            told.update({n: s for n, s in progress.status.items() if s == "done" and n not in progress.began} or {"": ""})
-        news = {
-            name: status
-            for name, status in progress.status.items()
-            if told.get(name) not in (status, None if status != "waiting" else "waiting")
-        }
-        for name, status in progress.status.items():
-            if status != told.get(name) and status in ("running", "done", "failed", "blocked"):
-                why = progress.words.get(name, "")
-                print(f"{name}: {status}{f' - {why}' if why else ''}", file=sys.stderr, flush=True)
-        changed = any(told.get(name) != status for name, status in progress.status.items())
+        # What was done before is no news, and what waits is none either.
+        news = [
+            n for n, s in progress.status.items() if s != told.get(n, "waiting") and n in {*progress.began, *progress.words}
+        ]
+        for name in news:
+            why = progress.words.get(name, "")
+            print(f"{name}: {progress.status[name]}{f' - {why}' if why else ''}", file=sys.stderr, flush=True)
         told.update(progress.status)
-        if time.monotonic() - last > LINE_EVERY or (changed and news):
+        if news or time.monotonic() - last > LINE_EVERY:
             last = time.monotonic()
             print(headline(grid, progress, given, jobs), file=sys.stderr, flush=True)
 
