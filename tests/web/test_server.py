@@ -334,9 +334,8 @@ def test_a_server_for_others_wants_its_token(recording):
             assert guest.told[0]["type"] == "welcome"
 
 
-def test_a_port_that_is_taken_is_one_line(tmp_path):
+def test_a_port_that_is_taken_is_one_line():
     with listen("127.0.0.1", 0) as taken:
-        taken.listen()
         with pytest.raises(OSError, match="choose another with --port"):
             open_page(Options(), port=taken.getsockname()[1], browser=False)
 

@@ -275,6 +275,8 @@ def listen(host: str, port: int) -> socket.socket:
         found = socket.socket(kind, socket.SOCK_STREAM)
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         found.bind(address)
+        # A browser that is opened before the server is ready waits instead of being turned away.
+        found.listen(128)
     except (OSError, OverflowError) as error:
         why = getattr(error, "strerror", None) or error
         raise OSError(f"no page at port {port} of {host} ({why}) - choose another with --port or --host") from error
