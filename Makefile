@@ -8,7 +8,7 @@ RUN := runs/main
 WORKERS := $(shell [ "$$(nproc)" -ge 2 ] && echo 2 || echo 1)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup train test test-slow lint format speed clean
+.PHONY: help setup browser train test test-slow lint format speed clean
 
 help:
 	@echo "make setup      install everything into $(VENV)"
@@ -20,7 +20,14 @@ help:
 	@echo "make speed      measure the kernels on this machine"
 	@echo "make clean      remove $(VENV) and everything built"
 
-setup: $(INSTALLED)
+setup: $(INSTALLED) browser
+
+# The tests of the page open it in a real browser; training needs none.
+browser:
+	@if ! command -v chromium >/dev/null; then \
+	  if [ "$$(id -u)" = 0 ]; then apt-get update -qq && apt-get install -y --no-install-recommends chromium; fi; \
+	fi; \
+	command -v chromium >/dev/null || echo "Tests of the page are skipped without a browser; run: sudo apt-get install chromium" >&2
 
 train: $(INSTALLED)
 	@echo "The main job of this version: two robots learn Tidy House together from depth pictures (GT Coord, preset laptop)."
@@ -29,7 +36,7 @@ train: $(INSTALLED)
 	else $(BIN)/housemates train --preset laptop --workers $(WORKERS) --out $(RUN); fi
 	$(BIN)/housemates evaluate $(RUN)
 
-test: $(INSTALLED)
+test: $(INSTALLED) browser
 	$(BIN)/python -m pytest -n 2
 
 test-slow: $(INSTALLED)

@@ -8,6 +8,7 @@ import { Cast, Home3D } from "./home3d.js";
 
 const NEAR_POINTER = 26; // Pixels from a thing within which a click means it.
 const UP = new THREE.Vector3(0, 1, 0);
+const GLIDE = 140; // Milliseconds in which the following camera comes most of the way.
 const SLOW = 110; // Milliseconds from picture to picture above which shadows are given up.
 const PATIENCE = 5; // Slow pictures in a row until then.
 
@@ -37,6 +38,7 @@ export class Stage {
     this.kind = "orbit";
     this.self = 0; // Whose eyes.
     this.drawn = 0;
+    this.drawnAt = performance.now();
     this.parts = 1; // Pictures beside each other.
     this.labels = [];
     new ResizeObserver(() => this.resize()).observe(this.canvas);
@@ -165,7 +167,7 @@ export class Stage {
   /** Where pictures come slowly (no graphics card), do without shadows and fine pixels. */
   #ease() {
     const now = performance.now();
-    const took = now - (this.drawnAt ?? now);
+    const took = now - this.drawnAt;
     this.drawnAt = now;
     // Longer pauses are pauses: nothing had changed.
     this.slow = took > SLOW && took < 3000 ? (this.slow ?? 0) + 1 : 0;
@@ -200,7 +202,7 @@ export class Stage {
       const ahead = new THREE.Vector3(Math.cos(yaw), 0, -Math.sin(yaw));
       const place = new THREE.Vector3(x, 2.7, z).addScaledVector(ahead, -2.4);
       const target = new THREE.Vector3(x, 0.45, z).addScaledVector(ahead, 1.1);
-      const share = this.settled && !fast ? 0.12 : 1;
+      const share = this.settled && !fast ? 1 - Math.exp(-(performance.now() - this.drawnAt) / GLIDE) : 1;
       this.moving = share < 1 && this.wide.position.distanceTo(place) > 0.01;
       this.settled = true;
       this.wide.position.lerp(place, share);

@@ -200,7 +200,7 @@ export class Viewer {
     if (!this.dirty && !gliding && !this.stage.moving) return;
     this.dirty = false;
     this.#draw(now);
-    if (this.latest && this.live) this.socket.drawn(this.latest);
+    if (this.latest) this.socket.drawn(this.latest);
     this.ondrawn?.(this.latest);
   }
 
