@@ -1,6 +1,7 @@
 """Agents and partners become rows: the same games for every pair, who did what, what was known before."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -103,6 +104,11 @@ def test_a_person_cannot_be_played():
         minds([Partner("ada", "person")])
 
 
+def test_an_agent_for_two_robots_is_refused_by_name_among_three(agent):
+    with pytest.raises(ValueError, match="mine/0 was trained for 2 robots, here are 3"):
+        rows(pair_up([agent], SCRIPTS, robots=3))
+
+
 def test_too_many_episodes_are_refused(agent):
     with pytest.raises(ValueError, match=r"--episodes 99 - there are 24 of them"):
         crossplay(pair_up([agent], SCRIPTS), episodes(), [home()], count=99)
@@ -144,3 +150,13 @@ def test_partners_of_stage_two_are_no_strangers(run, tmp_path):
 
 def test_everybody_knows_itself(agent):
     assert identity(agent) in trained_with(agent)
+
+
+def test_episodes_without_stored_starts_begin_the_same_for_every_pair():
+    bare = replace(episodes(), spawn=None)
+    pairs = pair_up([scripted("first_half")], [SCRIPTS[0], RANDOM])
+    one, other = (crossplay(pairs, bare, [home()], SHORT, count=4, seed=seed).to_pydict() for seed in (0, 1))
+    assert one["solo_steps"] == [-1] * 8
+    alone = crossplay(pairs[1:], bare, [home()], SHORT, count=4).to_pydict()
+    assert one["distance_agent"][4:] == alone["distance_agent"]
+    assert one["distance_agent"] != other["distance_agent"]

@@ -137,17 +137,22 @@ def crossplay(
         return join_rows([])
     which, world = np.arange(count or len(episodes)), pack(episodes, homes)
     known = minds(p for pair in pairs for p in (pair.agent, *pair.partners))
+    robots = len(pairs[0].partners) + 1
+    for partner in known:
+        if partner.meta.get("robots", robots) not in (robots, None):
+            expected = partner.meta["robots"]
+            raise ValueError(f"{partner.name} was trained for {expected} robots, here are {robots} - choose another one")
     teams = [
         [replace(known[pair.agent], blind=pair.control == "blind"), *(known[partner] for partner in pair.partners)]
         for pair in pairs
     ]
     shared: dict[str, Any] = {"which": which, "world": world, "threads": threads}
     played = play(episodes, homes, teams, rules, seed, greedy, **shared, progress=progress)
-    alone = solo_steps(episodes, homes, rules, which, len(teams[0]), world, threads)
+    alone = solo_steps(episodes, homes, rules, which, robots, world, threads)
     common = {
         "task": episodes.task,
         "split": episodes.split,
-        "environment": environment_hash(episodes, rules, len(teams[0])),
+        "environment": environment_hash(episodes, rules, robots),
         "seed": seed,
         "greedy": greedy,
     }

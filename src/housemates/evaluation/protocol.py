@@ -79,7 +79,7 @@ def summary(rows: pa.Table) -> list[Line]:
     """
     columns = {name: rows.column(name).to_numpy(zero_copy_only=False) for name in rows.column_names if name != "subgoals"}
     plain = columns["control"] == ""
-    script = columns["partner_kind"] == "script"
+    script, learned = columns["partner_kind"] == "script", np.isin(columns["partner_kind"], ("learned", "latent"))
     lines = []
 
     def add(what: str, mine: np.ndarray) -> None:
@@ -92,9 +92,9 @@ def summary(rows: pa.Table) -> list[Line]:
         for evaluation in dict.fromkeys(columns["evaluation"][mine].tolist()):
             here = mine & (columns["evaluation"] == evaluation)
             add(f"{agent}: {TITLES.get(evaluation, evaluation)}", here)
-            if script[here].any() and not script[here].all():
+            if script[here].any() and learned[here].any():
                 add("  scripted partners", here & script)
-                add("  learned partners", here & ~script)
+                add("  learned partners", here & learned)
             for partner in dict.fromkeys(columns["partner"][here].tolist()):
                 one = here & (columns["partner"] == partner)
                 note = "" if columns["zero_shot"][one].all() or evaluation == "train_pop" else "  (met in training)"
