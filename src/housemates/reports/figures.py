@@ -35,7 +35,7 @@ COLOURS = {
     "bdp_shared_encoder": "#117733", "bdp_separate": "#882255", "bdp_rgb": "#AA4499", "bdp_state": "#332288",
 }  # fmt: skip
 """One colour per method, after Okabe and Ito."""
-MARKERS = "osD^vP*X<>hp"
+MARKERS = "osD^vhp<>H8d"
 
 
 def check_figures() -> None:
@@ -177,7 +177,10 @@ def success_by_partner(rows: Rows, task: str) -> Figure:
 
 def cross_play(rows: Rows, task: str) -> Figure:
     """Success of every agent (rows) with every partner (columns)."""
-    left, right, matrix = success_matrix(rows.only(task=task))
+    mine = rows.only(task=task)
+    left, found, matrix = success_matrix(mine)
+    right = partners_in_order(mine)
+    matrix = matrix[:, [found.index(partner) for partner in right]]
     figure, axes = canvas(1, 1, min(1.6 + 0.32 * len(left), 11.0))
     names = [short(name) if name.startswith("script/") else name for name in left]
     draw_matrix(axes[0][0], 100 * matrix, names, [short(p) for p in right], "success, percent", 100)
@@ -211,4 +214,5 @@ def draw_matrix(
     for side in axis.spines.values():
         side.set_visible(False)
     if bar:
-        axis.figure.colorbar(image, ax=axis, label=name, shrink=0.8, pad=0.02)
+        scale = axis.figure.colorbar(image, ax=axis, label=name, shrink=0.8, pad=0.02)
+        scale.ax.set_ylim(0, top)
