@@ -139,8 +139,8 @@ def crossplay(
     known = minds(p for pair in pairs for p in (pair.agent, *pair.partners))
     robots = len(pairs[0].partners) + 1
     for partner in known:
-        if partner.meta.get("robots", robots) not in (robots, None):
-            expected = partner.meta["robots"]
+        expected = partner.meta.get("robots", robots)
+        if robots > 1 and expected != robots:
             raise ValueError(f"{partner.name} was trained for {expected} robots, here are {robots} - choose another one")
     teams = [
         [replace(known[pair.agent], blind=pair.control == "blind"), *(known[partner] for partner in pair.partners)]
