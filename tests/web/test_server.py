@@ -335,9 +335,8 @@ def test_a_server_for_others_wants_its_token(recording):
 
 
 def test_a_port_that_is_taken_is_one_line():
-    with listen("127.0.0.1", 0) as taken:
-        with pytest.raises(OSError, match="choose another with --port"):
-            open_page(Options(), port=taken.getsockname()[1], browser=False)
+    with listen("127.0.0.1", 0) as taken, pytest.raises(OSError, match="choose another with --port"):
+        open_page(Options(), port=taken.getsockname()[1], browser=False)
 
 
 def test_an_answer_forbids_scripts_from_elsewhere(port):

@@ -73,10 +73,10 @@ def test_dropping_leaves_no_file(folder, tmp_path, monkeypatch):
 
 
 def bomb() -> bytes:
-    """A small file that holds 70 MB of zeros."""
+    """A small file that holds 3 MB of zeros."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as packed:
-        packed.writestr("header.npy", bytes(70_000_000))
+        packed.writestr("header.npy", bytes(3_000_000))
     return file.getvalue()
 
 
@@ -96,7 +96,8 @@ def pickled() -> bytes:
 
 
 @pytest.mark.parametrize("made", [bytes, bomb, liar, pickled, lambda: b"PK\x03\x04", lambda: bytes(9_000_000)])
-def test_what_is_no_recording_is_refused(made):
+def test_what_is_no_recording_is_refused(made, monkeypatch):
+    monkeypatch.setattr(shelf_module, "LARGEST_CONTENT", 2_000_000)
     with pytest.raises(Refused):
         Shelf().drop(made())
 
