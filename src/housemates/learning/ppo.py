@@ -67,7 +67,7 @@ class PPO:
         return self.learning_rate * (share if self.anneal else 1.0), end + (self.entropy - end) * share
 
 
-BLOCK = 4
+BLOCK = 16
 """Decisions the memory runs over at once in training, before chunks that have ended are left out."""
 
 PAPER = PPO(
