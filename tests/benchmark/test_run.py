@@ -9,12 +9,11 @@ from pathlib import Path
 
 import pytest
 
+import chores
+from chores import HANG, chore, made
 from housemates.benchmark.cells import last_lines, log_of
 from housemates.benchmark.job import begin
 from housemates.benchmark.run import RETRIES, Local, run
-
-sys.path.insert(0, str(Path(__file__).parent))
-from chores import HANG, chore, made
 
 
 def wait_for(what, seconds: float = 60.0):
@@ -124,7 +123,7 @@ def test_two_processes_never_work_at_one_cell(tmp_path):
 def runner(tmp_path):
     """A runner in a process of its own, in the middle of the cell `second`; with its work."""
     work = made(tmp_path, {"first": "true", "second": HANG, "third": "true"}, third=("second",))
-    process = subprocess.Popen([sys.executable, str(Path(__file__).with_name("chores.py")), str(tmp_path)])
+    process = subprocess.Popen([sys.executable, chores.__file__, str(tmp_path)])
     wait_for(lambda: (tmp_path / "first").exists())
     yield process, work, pid_of(work, "second")
     if process.poll() is None:

@@ -1,0 +1,115 @@
+"""The same cells on Ray: one machine, and a cluster of two of which one is lost in the middle."""
+
+import os
+import signal
+import time
+
+import pytest
+
+from chores import HANG, made
+from conftest import missing
+from housemates.benchmark.cluster import Cluster, play
+from housemates.benchmark.run import run
+from housemates.cli import main
+
+QUIET = {"include_dashboard": False, "log_to_driver": False, "logging_level": "error"}
+
+
+@pytest.fixture(scope="module")
+def ray():
+    try:
+        import ray
+    except ModuleNotFoundError:
+        missing("ray is not installed: pip install 'housemates[cluster]'")
+    yield ray
+    ray.shutdown()
+
+
+def wait_for(path, seconds: float = 120.0) -> str:
+    until = time.monotonic() + seconds
+    while not (path.exists() and path.read_text().strip()):
+        assert time.monotonic() < until, f"no {path}"
+        time.sleep(0.05)
+    return path.read_text().strip()
+
+
+class Watched(Cluster):
+    """A cluster to which something happens once a file is there."""
+
+    def __init__(self, work, path, happens) -> None:
+        super().__init__(work, "auto")
+        self.path, self.happens = path, happens
+
+    def finished(self):
+        if self.happens is not None and self.path.exists() and self.path.read_text().strip():
+            happens, self.happens = self.happens, None
+            happens(int(self.path.read_text()))
+        return super().finished()
+
+
+def test_cells_run_in_order_on_ray_and_a_killed_process_is_started_again(ray, tmp_path):
+    ray.init(num_cpus=2, **QUIET)
+    second = 'test -e "$(dirname "$0")/first" || exit 1; test -s "$0.go" || { echo 1 > "$0.go"; kill -9 $$; }'
+    work = made(tmp_path, {"first": "true", "second": second, "bad": "echo no luck; exit 3"}, second=("first",))
+    hands = Cluster(work, "auto")
+    progress = run(work, hands)
+    hands.close()
+    assert progress.status == {"evaluation/first": "done", "evaluation/second": "done", "evaluation/bad": "failed"}
+    assert progress.words["evaluation/bad"] == "ended with code 3: no luck"
+    assert [work.tries(name) for name in ("first", "second", "bad")] == [1, 2, 1]
+    assert not list(tmp_path.glob(".pause-*"))
+
+
+def test_another_version_on_a_machine_of_the_cluster_is_refused(tmp_path):
+    work = made(tmp_path, {"a": "true"})
+    outcome, words = play(work, work.cells[0], str(tmp_path / ".pause"), "0.0.0")
+    assert outcome == "failed"
+    assert "install the same everywhere" in words
+
+
+def test_a_folder_that_is_not_shared_is_named(tmp_path):
+    import housemates
+
+    work = made(tmp_path / "there", {"a": "true"})
+    (tmp_path / "there").rmdir()
+    outcome, words = play(work, work.cells[0], str(tmp_path / ".pause"), housemates.__version__)
+    assert outcome == "failed"
+    assert "must share it" in words
+
+
+def test_a_cluster_that_does_not_answer_is_named(ray, tmp_path, capsys, monkeypatch):
+    def refuse(**options):
+        raise ConnectionError("Could not find any running Ray instance.")
+
+    monkeypatch.setattr(ray, "init", refuse)
+    place = tmp_path / "grid"
+    assert main(["benchmark", "--out", str(place), "--grid", "smoke", "--cluster", "auto"]) == 2
+    assert "no Ray cluster at --cluster auto" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_cells_of_a_lost_machine_go_on_elsewhere_and_a_pause_reaches_all(ray, tmp_path):
+    from ray.cluster_utils import Cluster as Machines
+
+    machines = Machines(initialize_head=True, head_node_args={"num_cpus": 0})
+    second = machines.add_node(num_cpus=1)
+    ray.init(address=machines.address, **QUIET)
+    try:
+        work = made(tmp_path, {"first": "true", "long": HANG, "last": "true"}, long=("first",), last=("long",))
+
+        def lose(pid: int) -> None:
+            machines.remove_node(second, allow_graceful=False)
+            (tmp_path / "long.go").touch()
+            machines.add_node(num_cpus=1)
+
+        hands = Watched(work, tmp_path / "long.pid", lose)
+        assert run(work, hands).complete
+        assert [work.tries(name) for name in ("first", "long", "last")] == [1, 2, 1]
+
+        paused = made(tmp_path / "paused", {"a": HANG, "b": "true"}, b=("a",))
+        hands = Watched(paused, tmp_path / "paused" / "a.pid", lambda pid: os.kill(os.getpid(), signal.SIGINT))
+        assert run(paused, hands).status == {"evaluation/a": "paused", "evaluation/b": "paused"}
+        hands.close()
+    finally:
+        ray.shutdown()
+        machines.shutdown()
