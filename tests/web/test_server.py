@@ -104,9 +104,13 @@ def test_only_the_pages_own_files_are_served(port, path):
     assert b"error" in content
 
 
-def test_every_file_of_the_page_is_served_with_the_right_type(port):
-    files = [p.relative_to(STATIC).as_posix() for p in STATIC.rglob("*.js")]
-    assert all(pages.get(port, f"/static/{name}")[0] == 200 for name in files)
+@pytest.mark.parametrize(("suffix", "kind"), [(".js", "text/javascript"), (".css", "text/css"), (".svg", "image/svg+xml")])
+def test_every_file_of_the_page_is_served_with_its_type(port, suffix, kind):
+    found = []
+    for path in STATIC.rglob(f"*{suffix}"):
+        with urlopen(f"http://127.0.0.1:{port}/static/{path.relative_to(STATIC).as_posix()}") as answer:
+            found.append(answer.headers.get_content_type())
+    assert set(found) == {kind}
 
 
 def test_another_host_is_refused(port):
