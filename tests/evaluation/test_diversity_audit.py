@@ -105,7 +105,7 @@ def test_the_figure_is_the_same_bytes_for_the_same_audit(found, tmp_path):
     for name in ("one", "two"):
         draw_diversity(shown, [tmp_path / f"{name}.svg"])
     assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "two.svg").read_bytes()
-    assert "mutual information" in (tmp_path / "one.svg").read_text()
+    assert "bits of information about the member" in (tmp_path / "one.svg").read_text()
 
 
 def test_the_command_leaves_numbers_and_figures(tmp_path, capsys):

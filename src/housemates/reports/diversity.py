@@ -37,10 +37,12 @@ def draw_diversity(audit: dict[str, Any], paths: list[Path], dpi: int = 130) -> 
     with rc_context({"svg.hashsalt": "housemates", "svg.fonttype": "none", "font.size": 9}):
         members = len(audit["members"])
         side = min(max(3.8, 2.2 + 0.36 * members), 8.0)
-        layout = ConstrainedLayoutEngine(wspace=0.06)
-        figure = Figure(figsize=(side + 4.2 + 5.6, max(4.4, side)), facecolor="white", layout=layout)
+        # Long names of members stand left of two panels and below one.
+        room = 0.07 * max(0, *(len(name) - 4 for name in audit["members"]))
+        layout, widths = ConstrainedLayoutEngine(wspace=0.06), (side + room, 4.2 + room, 5.6)
+        figure = Figure(figsize=(sum(widths), max(4.4, side) + 0.6 * room), facecolor="white", layout=layout)
         FigureCanvasAgg(figure)
-        panels = figure.subplots(1, 3, width_ratios=(side, 4.2, 5.6))
+        panels = figure.subplots(1, 3, width_ratios=widths)
         _cross_play(panels[0], audit, figure)
         _who_does_what(panels[1], audit, figure)
         _information(panels[2], audit)
@@ -113,8 +115,7 @@ def _information(axes: Axes, audit: dict[str, Any]) -> None:
     axes.tick_params(axis="y", length=0, colors=INK)
     axes.grid(axis="x", color="#dddddd", zorder=0)
     axes.spines[["top", "right", "left"]].set_visible(False)
-    axes.set_xlabel(
-        f"mutual information with the member, bits (at most {most:.2f})\n95 % of chance stays left of the orange mark"
-    )
+    explained = f"(at most {most:.2f}; chance stays left\nof the orange mark in 95 % of cases)"
+    axes.set_xlabel(f"bits of information about the member\n{explained}")
     title = f"What a game tells about the member\nas much as {audit['behaviours']:.1f} behaviours that never mix"
     axes.set_title(title, color=INK, fontsize=9)
