@@ -1,5 +1,5 @@
-# Two commands do everything, installation included, on a fresh Debian machine with Python 3.11 or newer:
-#   make train   the main job        make test   all tests but the slow ones
+# Each of these does everything, installation included, on a fresh Debian machine with Python 3.11 or newer:
+#   make train   the main job        make demo   the same without training        make test   all tests but the slow ones
 
 VENV := .venv
 BIN := $(VENV)/bin

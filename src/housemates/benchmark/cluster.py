@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
 import time
 from pathlib import Path
@@ -25,18 +26,19 @@ class Cluster:
     def __init__(self, work: Work, address: str, jobs: int | None = None, gpus: float = 0.0) -> None:
         """address: auto, HOST:PORT or ray://HOST:PORT. jobs: tasks at a time, as many as fit if None. gpus: of each cell."""
         import ray
+        from ray import exceptions
 
         self.work, self.jobs, self.gpus = work, jobs, gpus
         self.pauses = work.root / f".pause-{secrets.token_hex(4)}"
         self.running: dict[Any, Cell] = {}
         try:
             if not ray.is_initialized():
-                ray.init(address=address, log_to_driver=False, logging_level="error")
+                ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
         except (ConnectionError, OSError, RuntimeError, ValueError) as error:
             raise ValueError(
                 f"no Ray cluster at --cluster {address} ({_line(error)}) - start one with: ray start --head"
             ) from error
-        self.ray = ray
+        self.ray, self.errors = ray, exceptions
         self.play = ray.remote(play)
 
     def cores(self) -> int:
@@ -63,9 +65,9 @@ class Cluster:
             cell = self.running.pop(task)
             try:
                 found.append(Ended(cell, *self.ray.get(task)))
-            except self.ray.exceptions.TaskCancelledError:
+            except self.errors.TaskCancelledError:
                 found.append(Ended(cell, "paused"))
-            except self.ray.exceptions.RayError as error:
+            except self.errors.RayError as error:
                 found.append(Ended(cell, "failed", _line(error)))
         return found
 
