@@ -5,7 +5,6 @@ import { report, wish } from "./words.js";
 
 const STOPS = [[0, 0, 4], [59, 15, 112], [140, 41, 129], [222, 73, 104], [254, 159, 109], [252, 253, 191]];
 const SIDE = 128;
-const LONG = 21; // Letters of a name that fit; the end tells them apart.
 
 // Inverse depth 0..255 as colours, far to near.
 const COLOURS = new Uint32Array(
@@ -34,9 +33,9 @@ export class Cards {
       const eye = el("canvas", { width: SIDE, height: SIDE, role: "img", "aria-label": `What robot ${r} sees: depth, near is bright` });
       const [doing, hand, value] = [el("b"), el("span"), el("span.faint")];
       const thoughts = el("div.thoughts");
-      const who = film.me === r ? "You" : `${film.me >= 0 ? "Partner" : `Robot ${r}`}: ${name.length > LONG ? `…${name.slice(-LONG)}` : name}`;
+      const who = film.me === r ? "You" : film.me >= 0 ? "Partner" : `Robot ${r}`;
       const card = el("article.robot.card", { tint: robotTint(r) },
-        el("div.who", { title: name }, el("span.dot"), el("span", {}, who)),
+        el("div.who", {}, el("span.dot"), el("span", {}, who)), film.me === r ? null : el("p.name.faint", {}, name),
         el("div.row", {}, eye, el("div.words", {}, doing, hand, value)), thoughts);
       return { eye, doing, hand, value, thoughts, card };
     });

@@ -136,6 +136,7 @@ export function readFrame(buffer) {
 /** The frame between two: share 0 is a, 1 is b. Things jump, robots glide. */
 export function between(a, b, share) {
   if (!b || share <= 0 || a === b) return a;
+  if (share >= 1) return b;
   const mix = (x, y) => x.map((v, k) => v + (y[k] - v) * share);
   const swing = (v, w) => v + Math.atan2(Math.sin(w - v), Math.cos(w - v)) * share;
   const pose = mix(a.pose, b.pose);

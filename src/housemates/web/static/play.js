@@ -87,7 +87,7 @@ export class Play {
       el("div.buttons", {}, el("button.primary", { id: "go", autofocus: true }, "Go"))));
     $("ready").onclose = () => {
       this.socket.send({ type: "pause", paused: false });
-      $("view").focus();
+      document.activeElement?.blur();
     };
     $("ready").showModal();
   }

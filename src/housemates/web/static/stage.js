@@ -227,7 +227,7 @@ export class Stage {
     film.things.forEach((name, i) => {
       label(name, thingTint(i), () => this.cast.things[i].position.clone().add(new THREE.Vector3(0, 0.34, 0)).toArray(), () => false);
       label(`${name} goes here`, thingTint(i), () => this.cast.goalPoints[i].clone().add(new THREE.Vector3(0, 0.62, 0)).toArray(),
-        () => !this.cast.goals[i].visible);
+        () => !this.cast.goals[i].visible || this.parts > 1);
     });
   }
 

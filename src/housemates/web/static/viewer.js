@@ -226,7 +226,9 @@ export class Viewer {
   #frame(film, now) {
     const at = Math.max(0, Math.min(film.length - 1, this.cursor - film.first));
     if (film.live && !this.back && this.latest) {
-      return fast ? this.latest : between(this.previous, this.latest, Math.min(1, ((now - this.arrived) / 1000) * this.rate));
+      // Things change hands at once; only robots and doors glide to where they are now.
+      const glide = between(this.previous, this.latest, Math.min(1, ((now - this.arrived) / 1000) * this.rate));
+      return fast ? this.latest : { ...this.latest, pose: glide.pose, arm: glide.arm, door: glide.door };
     }
     const low = film.frame(at);
     return film.live || !low ? low : between(low, film.frame(Math.min(film.length - 1, Math.floor(at) + 1)), at % 1);
