@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -112,7 +112,8 @@ def of_run(run: Path) -> list[Partner]:
 def row(partner: Partner) -> tuple[str, ...]:
     """A partner as a line of the table."""
     meta = partner.meta
-    success = meta.get("self_play_success", meta.get("success"))
+    alone = meta.get("self_play_success")
+    success = meta.get("success") if alone is None else alone
     return (
         partner.name + (" (holdout)" if meta.get("holdout") else ""),
         partner.kind,
@@ -125,7 +126,7 @@ def row(partner: Partner) -> tuple[str, ...]:
     )
 
 
-def table(rows: list[tuple[str, ...]]) -> str:
+def table(rows: Sequence[tuple[str, ...]]) -> str:
     """Rows as text in columns."""
     widths = [max(len(cells[k]) for cells in rows) for k in range(len(rows[0]))]
     return "\n".join("  ".join(cell.ljust(w) for cell, w in zip(cells, widths, strict=True)).rstrip() for cells in rows)

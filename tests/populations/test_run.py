@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 from dataclasses import replace
 
@@ -166,6 +167,19 @@ def test_a_finished_population_may_be_given_a_second_stage(tmp_path):
     assert not complete(tmp_path)
     assert complete(tmp_path, 1)
     work(tmp_path, hall, quiet=True)
+    assert complete(tmp_path)
+
+
+def test_a_copied_population_without_resume_points_is_not_trained_again(tmp_path):
+    create(tmp_path, replace(RUN, training=replace(SHORT, decisions=50)))
+    work(tmp_path, hall, quiet=True)
+    shutil.rmtree(tmp_path / "stage1" / "resume")
+    (tmp_path / "stage1" / "population.json").unlink()
+    member = tmp_path / "stage1" / "members" / "00" / "policy.safetensors"
+    before = member.stat().st_mtime_ns
+    extend(tmp_path)
+    assert work(tmp_path, hall, quiet=True)
+    assert member.stat().st_mtime_ns == before
     assert complete(tmp_path)
 
 

@@ -178,15 +178,14 @@ def check_versions(run: Run, folder: Path) -> None:
 def complete(folder: Path, stage: int | None = None) -> bool:
     """Whether a run (or one stage of it) has been trained to its end."""
     run = read(folder)
+    places = {1: folder / STAGE / "members" / "00", 2: folder / STAGE2 / "agent"}
     for number in run.stages if stage is None else (stage,):
-        if number == 1 and not (folder / POPULATION).is_file():
+        if number == 1 and (folder / POPULATION).is_file():
+            continue
+        if not (places[number] / "policy.json").is_file():
             return False
-        if number == 2:
-            agent = folder / STAGE2 / "agent"
-            if not (agent / "policy.json").is_file():
-                return False
-            if read_description(agent)["meta"].get("decisions", 0) < run.training.decisions:
-                return False
+        if read_description(places[number])["meta"].get("decisions", 0) < run.training.decisions:
+            return False
     return True
 
 
@@ -220,7 +219,9 @@ def work(
         if group.rank == 0:
             group.wait()
         for stage in run.stages:
-            if stage == 1 and (folder / POPULATION).is_file():
+            # A run that was copied without its resume points, say from an earlier version, is not begun anew.
+            lasts = (folder / STAGE / "resume").is_dir() and not (folder / POPULATION).is_file()
+            if stage == 1 and not lasts and complete(folder, 1):
                 continue
             trainer = make_trainer(folder, run, stage, homes, episodes, group)
             trainer.load()
