@@ -19,17 +19,6 @@ PATIENT = {"RAY_worker_register_timeout_seconds": "300", "RAY_agent_register_tim
 """Ray's processes may take their time where others are busy."""
 
 
-@contextmanager
-def patience():
-    """Ray gives a machine half a minute to start, whatever else it has to do."""
-    try:
-        yield
-    except Exception as error:
-        if "timed out during startup" not in str(error):
-            raise
-        missing("this machine is too busy for Ray to start")
-
-
 @pytest.fixture(scope="module")
 def ray():
     try:
@@ -41,7 +30,38 @@ def ray():
     yield ray
     os.environ.clear()
     os.environ.update(before)
+
+
+@pytest.fixture
+def machines(ray):
+    """A cluster on this machine with a head that works at nothing."""
+    from ray.cluster_utils import Cluster as Machines
+
+    with patience():
+        found = Machines(initialize_head=True, head_node_args={"num_cpus": 0})
+    yield found
     ray.shutdown()
+    found.shutdown()
+
+
+def machine(machines, ray, cpus: int):
+    """One more machine; the first also opens the door to the cluster."""
+    with patience():
+        node = machines.add_node(num_cpus=cpus)
+        if not ray.is_initialized():
+            ray.init(address=machines.address, **QUIET)
+    return node
+
+
+@contextmanager
+def patience():
+    """Ray gives a machine's helpers 15 seconds to start, whatever else it has to do (ray-project/ray#65983)."""
+    try:
+        yield
+    except Exception as error:
+        if "timed out during startup" not in str(error):
+            raise
+        missing("this machine is too busy for Ray to start")
 
 
 class Watched(Cluster):
@@ -58,9 +78,8 @@ class Watched(Cluster):
         return super().finished()
 
 
-def test_cells_run_in_order_on_ray_and_a_killed_process_is_started_again(ray, tmp_path):
-    with patience():
-        ray.init(num_cpus=2, **QUIET)
+def test_cells_run_in_order_on_ray_and_a_killed_process_is_started_again(ray, machines, tmp_path):
+    machine(machines, ray, 2)
     second = 'test -e "$(dirname "$0")/first" || exit 1; test -s "$0.go" || { echo 1 > "$0.go"; kill -9 $$; }'
     work = made(tmp_path, {"first": "true", "second": second, "bad": "echo no luck; exit 3"}, second=("first",))
     hands = Cluster(work, "auto")
@@ -100,29 +119,19 @@ def test_a_cluster_that_does_not_answer_is_named(ray, tmp_path, capsys, monkeypa
 
 
 @pytest.mark.slow
-def test_cells_of_a_lost_machine_go_on_elsewhere_and_a_pause_reaches_all(ray, tmp_path):
-    from ray.cluster_utils import Cluster as Machines
+def test_cells_of_a_lost_machine_go_on_elsewhere_and_a_pause_reaches_all(ray, machines, tmp_path):
+    first = machine(machines, ray, 1)
+    work = made(tmp_path, {"first": "true", "long": HANG, "last": "true"}, long=("first",), last=("long",))
 
-    with patience():
-        machines = Machines(initialize_head=True, head_node_args={"num_cpus": 0})
-        second = machines.add_node(num_cpus=1)
-        ray.init(address=machines.address, **QUIET)
-    try:
-        work = made(tmp_path, {"first": "true", "long": HANG, "last": "true"}, long=("first",), last=("long",))
+    def lose(pid: int) -> None:
+        machines.remove_node(first, allow_graceful=False)
+        (tmp_path / "long.go").touch()
+        machine(machines, ray, 1)
 
-        def lose(pid: int) -> None:
-            machines.remove_node(second, allow_graceful=False)
-            (tmp_path / "long.go").touch()
-            machines.add_node(num_cpus=1)
+    assert run(work, Watched(work, tmp_path / "long.pid", lose)).complete
+    assert [work.tries(name) for name in ("first", "long", "last")] == [1, 2, 1]
 
-        hands = Watched(work, tmp_path / "long.pid", lose)
-        assert run(work, hands).complete
-        assert [work.tries(name) for name in ("first", "long", "last")] == [1, 2, 1]
-
-        paused = made(tmp_path / "paused", {"a": HANG, "b": "true"}, b=("a",))
-        hands = Watched(paused, tmp_path / "paused" / "a.pid", lambda pid: os.kill(os.getpid(), signal.SIGINT))
-        assert run(paused, hands).status == {"evaluation/a": "paused", "evaluation/b": "paused"}
-        hands.close()
-    finally:
-        ray.shutdown()
-        machines.shutdown()
+    paused = made(tmp_path / "paused", {"a": HANG, "b": "true"}, b=("a",))
+    hands = Watched(paused, tmp_path / "paused" / "a.pid", lambda pid: os.kill(os.getpid(), signal.SIGINT))
+    assert run(paused, hands).status == {"evaluation/a": "paused", "evaluation/b": "paused"}
+    hands.close()
