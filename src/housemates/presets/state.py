@@ -1,11 +1,11 @@
 """State: for development and for the search of recipes. Distances, headings and the ground-truth bits instead of pictures,
-so that a run takes half an hour on two cores (`--workers 2`). What it reaches is in docs/learning.md."""
+so that a run takes a quarter of an hour on two cores (`--workers 2`). What it reaches is in docs/learning.md."""
 
 from housemates.learning.trainer import Training
 from housemates.presets.preset import RECIPE, Preset
 
 STATE = Preset(
-    purpose="develops methods without pictures; 24 million decisions, half an hour with two workers",
+    purpose="develops methods without pictures; 12 million decisions, a quarter of an hour with two workers",
     observations="state",
-    training=Training(decisions=24_000_000, homes=256, rollout=32, ppo=RECIPE),
+    training=Training(decisions=12_000_000, homes=256, rollout=32, ppo=RECIPE),
 )
