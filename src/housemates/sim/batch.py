@@ -6,14 +6,13 @@ A home runs on its own clock until one of its robots must decide; then `step` re
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from housemates.homes.home import Home
 from housemates.kernels.compile import announce
+from housemates.kernels.threads import Threads
 from housemates.sim import control, observe
 from housemates.sim.cameras import PICTURES, Cameras
 from housemates.sim.rules import WINDOW, Rules, numbers
@@ -24,9 +23,6 @@ from housemates.sim.tick import advance, begin, reset_all
 from housemates.sim.world import World, pack
 from housemates.tasks.episodes import Episodes
 from housemates.tasks.goals import ACTIONS
-
-BLOCKS = 6
-"""Blocks of homes per thread; whoever is free takes the next, so that nobody waits long for the slowest homes."""
 
 
 class Step(NamedTuple):
@@ -92,7 +88,7 @@ class Batch:
         self.pixels = pixels
         self._cameras: Cameras | None = None
         self.trace, self.traced = np.zeros((size, trace), TRACE), np.zeros(size, np.int32)
-        self._pool = ThreadPoolExecutor(threads - 1) if threads > 1 else None
+        self._threads = Threads(threads)
         self._hands = None
         self._done = np.zeros(size, np.bool_)
         self._reward = np.zeros((size, robots))
@@ -258,20 +254,7 @@ class Batch:
 
     def _in_blocks(self, kernel: Callable[..., None], *shared: object, options: tuple) -> None:
         """Run kernel(*shared, low, high, *options) over all homes, in blocks, on this thread and the others."""
-        if self._pool is None:
-            kernel(*shared, 0, self.size, *options)
-            return
-        edges = np.linspace(0, self.size, min(self.size, BLOCKS * self.threads) + 1).astype(int)
-        blocks = iter(list(pairwise(edges)))
-
-        def work() -> None:
-            for low, high in blocks:
-                kernel(*shared, low, high, *options)
-
-        others = [self._pool.submit(work) for _ in range(self.threads - 1)]
-        work()
-        for job in others:
-            job.result()
+        self._threads.share(self.size, lambda thread, low, high: kernel(*shared, low, high, *options))
 
     def _mask(self, which: np.ndarray | None, shape: tuple[int, ...]) -> np.ndarray:
         """A mask of the right shape; kernels do not check."""

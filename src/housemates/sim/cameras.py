@@ -6,7 +6,6 @@ Only robots that are asked for are drawn for, and only their homes are brought u
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -168,8 +167,6 @@ class Cameras:
         self.placed.label[:, DOORS + on_robots :] = [OBJECT_LABEL, OBJECT_LABEL + 1] + [CLUTTER_LABEL] * CLUTTER
         chain = fetch.chain()
         self.body = Body(chain.origin, chain.axis, chain.kind, chain.parent, chain.joint, fetch.camera_to_base())
-        self.threads = threads
-        self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
         self._links = np.zeros((threads, 1, robots, len(links), 4, 4))
         self._clutter = tuple(np.ascontiguousarray(getattr(episodes, k)) for k in ("clutter_kind", "clutter", "clutter_yaw"))
 
@@ -177,17 +174,14 @@ class Cameras:
         """Bring the homes of the mask shown [E] up to date with the state."""
         kinds, points, yaws = self._clutter
 
-        def block(thread: int) -> None:
-            some = slice(len(shown) * thread // self.threads, len(shown) * (thread + 1) // self.threads)
+        def place(thread: int, low: int, high: int) -> None:
+            some = slice(low, high)
             place_everything(
                 self.world, records[some], kinds, points, yaws, self.body, shown[some], self.first_object, self._links[thread],
                 self.placed.template[some], self.placed.pose[some], self.placed.home[some],
             )  # fmt: skip
 
-        if self._pool is None:
-            block(0)
-        else:
-            list(self._pool.map(block, range(self.threads)))
+        self.renderer.threads.share(len(shown), place)
 
     def heads(self, name: str, records: np.ndarray, which: np.ndarray, out: np.ndarray) -> None:
         """Head pictures of the robots in which [E, R] into out [E, R, S, S, C]; other rows are left as they are."""

@@ -7,7 +7,6 @@ measured along the camera's axis, 0 is nothing hit, and back faces do not show (
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy as np
 from housemates.homes.home import Home, Parts, body_poses
 from housemates.kernels.compile import announce
 from housemates.kernels.depth import COLOUR, INVERSE, INVERSE_FULL, LABEL, METRES, MILLIMETRES, draw_pictures, new_scratch
+from housemates.kernels.threads import Threads
 from housemates.sim.scene import KINDS, Placed, Template, gather, home_templates, nothing_placed, pack
 
 NEAR = 0.01
@@ -41,15 +41,12 @@ class Renderer:
             raise ValueError(f"a field of view of {hfov} degrees cannot be drawn - choose one between 0 and 180")
         if near <= 0:
             raise ValueError(f"near is {near} m - choose a distance over 0, for example {NEAR}")
-        if threads < 1:
-            raise ValueError(f"threads is {threads} - choose 1 or more")
-        self.size, self.near, self.threads = size, near, threads
+        self.size, self.near, self.threads = size, near, Threads(threads)
         self.shapes = gather(templates)
         self._faces = [t.faces for t in templates]
         self._lens = (size / 2 / np.tan(np.radians(hfov) / 2), (size - 1) / 2)
         self._depth_scratch = [new_scratch(size) for _ in range(threads)]
         self._surface_scratch: list = []
-        self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
 
     def depth(
         self, placed: Placed, env: np.ndarray, camera: np.ndarray, out: np.ndarray, slot: np.ndarray | None = None
@@ -78,7 +75,7 @@ class Renderer:
         faces = np.append(self._faces, 0)
         needed = int((faces[placed.home] + faces[placed.template].sum(axis=1)).max(initial=0)) + 1
         if not self._surface_scratch or len(self._surface_scratch[0].paints) <= needed:
-            self._surface_scratch = [new_scratch(self.size, needed) for _ in range(self.threads)]
+            self._surface_scratch = [new_scratch(self.size, needed) for _ in range(self.threads.count)]
         return self._surface_scratch
 
     def _draw(self, form, scratch, placed, env, camera, out, slot) -> None:
@@ -90,17 +87,13 @@ class Renderer:
         flat = out.reshape(-1).view(np.uint8)
         announce("picture", [draw_pictures], 20)
 
-        def block(thread: int) -> None:
-            first, last = len(env) * thread // self.threads, len(env) * (thread + 1) // self.threads
+        def draw(thread: int, first: int, last: int) -> None:
             draw_pictures(
                 self.shapes, placed.home, placed.template, placed.pose, placed.label, env, camera, first, last,
                 self._lens, self.size, self.near, form, slot, scratch[thread], flat,
             )  # fmt: skip
 
-        if self._pool is None:
-            block(0)
-        else:
-            list(self._pool.map(block, range(self.threads)))
+        self.threads.share(len(env), draw)
 
     def _check(
         self, placed: Placed, env: np.ndarray, camera: np.ndarray, out: np.ndarray, slot: np.ndarray, pictures: int

@@ -1,0 +1,47 @@
+"""Work shared among threads: every piece is done exactly once, and a failure is told."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+from housemates.kernels.threads import Threads
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+@pytest.mark.parametrize("size", [0, 1, 5, 64, 1000])
+def test_every_piece_is_done_exactly_once(count: int, size: int):
+    done = np.zeros(size, np.int64)
+
+    def work(thread: int, low: int, high: int) -> None:
+        done[low:high] += 1
+
+    Threads(count).share(size, work)
+    assert (done == 1).all()
+
+
+def test_a_thread_number_is_used_by_one_thread_only():
+    seen: dict[int, set[int]] = {}
+
+    def work(thread: int, low: int, high: int) -> None:
+        seen.setdefault(thread, set()).add(threading.get_ident())
+
+    Threads(3).share(300, work)
+    assert all(len(identities) == 1 for identities in seen.values())
+    assert seen[0] == {threading.get_ident()}
+
+
+def test_an_error_in_any_block_reaches_the_caller():
+    def work(thread: int, low: int, high: int) -> None:
+        if low <= 77 < high:
+            raise ValueError("block of 77")
+
+    with pytest.raises(ValueError, match="block of 77"):
+        Threads(2).share(100, work)
+
+
+def test_no_threads_are_refused():
+    with pytest.raises(ValueError, match="choose 1 or more"):
+        Threads(0)
