@@ -10,8 +10,27 @@ from housemates.sim.captions import thing_names, told
 from housemates.sim.recording import load_recording
 
 
+@pytest.fixture(scope="module")
+def shown(browser, address):
+    """One page for all tests that only look."""
+    context = browser.new_context(viewport={"width": 640, "height": 480})
+    found = Tab(context, address).open("&still&mode=watch")
+    yield found
+    assert found.complaints == []
+    assert found.get("facts.errors") == []
+    context.close()
+
+
 @pytest.fixture
-def watching(tab):
+def watching(shown):
+    """That page at the beginning of its recording."""
+    shown.page.evaluate("housemates.seek(0)")
+    return shown
+
+
+@pytest.fixture
+def alone(tab):
+    """A page of a test's own."""
     return tab.open("&still&mode=watch")
 
 
@@ -70,11 +89,11 @@ def test_every_camera_draws(watching):
         assert watching.get("camera") == name
 
 
-def test_a_file_is_opened_and_shown(watching, recorded):
-    watching.page.click("#open-list")
-    watching.page.set_input_files("#list input[type=file]", recorded)
-    watching.until("housemates.film.kind === 'dropped'")
-    assert watching.get("film.outcome") == "success"
+def test_a_file_is_opened_and_shown(alone, recorded):
+    alone.page.click("#open-list")
+    alone.page.set_input_files("#list input[type=file]", recorded)
+    alone.until("housemates.film.kind === 'dropped'")
+    assert alone.get("film.outcome") == "success"
 
 
 def test_a_file_that_is_no_recording_is_refused_in_one_line(context, address, tmp_path):
@@ -85,11 +104,11 @@ def test_a_file_that_is_no_recording_is_refused_in_one_line(context, address, tm
     assert "no recording" in tab.until("document.querySelector('#notice:not([hidden])')?.textContent")
 
 
-def test_the_theme_is_kept(watching):
-    assert watching.page.evaluate("document.documentElement.dataset.theme") == "light"
-    watching.page.click("#theme")
-    watching.open("&still&mode=watch")
-    assert watching.page.evaluate("document.documentElement.dataset.theme") == "dark"
+def test_the_theme_is_kept(alone):
+    assert alone.page.evaluate("document.documentElement.dataset.theme") == "light"
+    alone.page.click("#theme")
+    alone.open("&still&mode=watch")
+    assert alone.page.evaluate("document.documentElement.dataset.theme") == "dark"
 
 
 def test_a_young_run_shows_its_curves_and_no_door_yet(tab):
@@ -99,29 +118,29 @@ def test_a_young_run_shows_its_curves_and_no_door_yet(tab):
     assert tab.page.is_disabled("#drop-in")
 
 
-def test_a_swapped_partner_goes_on_from_the_exact_state(watching):
-    watching.page.evaluate("housemates.seek(30)")
-    watching.page.click("#swap")
-    watching.page.select_option("#swap-partner", "script/noop")
-    watching.page.click("#swap-go")
-    watching.until("housemates.other && housemates.latest?.step === 30")
-    recorded, going_on = watching.get("frameOf('film', 30)"), watching.get("frameOf('other', 30)")
+def test_a_swapped_partner_goes_on_from_the_exact_state(alone):
+    alone.page.evaluate("housemates.seek(30)")
+    alone.page.click("#swap")
+    alone.page.select_option("#swap-partner", "script/noop")
+    alone.page.click("#swap-go")
+    alone.until("housemates.other && housemates.latest?.step === 30")
+    recorded, going_on = alone.get("frameOf('film', 30)"), alone.get("frameOf('other', 30)")
     for name in ("pose", "arm", "thing", "thing_yaw", "door", "held"):
         assert json.dumps(recorded[name]) == json.dumps(going_on[name]), name
-    assert watching.get("future") == "both"
+    assert alone.get("future") == "both"
 
 
-def test_both_futures_can_be_compared_after_a_swap(watching):
-    watching.page.evaluate("housemates.seek(30)")
-    watching.page.click("#swap")
-    watching.page.select_option("#swap-partner", "script/solo")
-    watching.page.click("#swap-go")
-    watching.until("housemates.other && housemates.latest?.step === 30")
-    watching.page.select_option("#speed", "10")
-    watching.page.click("#play")
-    watching.until("housemates.other.live === false")
-    assert watching.get("other.first") == 30
-    assert watching.get("other.outcome") in ("success", "collision", "timeout")
-    watching.page.click("[data-future=recorded]")
-    watching.page.evaluate("housemates.seek(40)")
-    assert watching.get("frameOf('film', 40).step") == watching.get("frameOf('other', 40).step") == 40
+def test_both_futures_can_be_compared_after_a_swap(alone):
+    alone.page.evaluate("housemates.seek(30)")
+    alone.page.click("#swap")
+    alone.page.select_option("#swap-partner", "script/solo")
+    alone.page.click("#swap-go")
+    alone.until("housemates.other && housemates.latest?.step === 30")
+    alone.page.select_option("#speed", "10")
+    alone.page.click("#play")
+    alone.until("housemates.other.live === false")
+    assert alone.get("other.first") == 30
+    assert alone.get("other.outcome") in ("success", "collision", "timeout")
+    alone.page.click("[data-future=recorded]")
+    alone.page.evaluate("housemates.seek(40)")
+    assert alone.get("frameOf('film', 40).step") == alone.get("frameOf('other', 40).step") == 40
