@@ -84,7 +84,7 @@ def test_a_key_turns_the_robot_only_while_it_is_down(playing):
     playing.page.keyboard.down("ArrowLeft")
     playing.until("housemates.latest.executed[0] === 23")
     playing.page.keyboard.up("ArrowLeft")
-    step = playing.until("housemates.latest.action[0] < 0 && housemates.latest.step")
+    step = playing.until("housemates.latest.executed[0] !== 23 && housemates.latest.step")
     heading = turned(playing)
     playing.until(f"housemates.latest.step > {step + 10}")
     assert turned(playing) == heading
@@ -92,11 +92,12 @@ def test_a_key_turns_the_robot_only_while_it_is_down(playing):
 
 def test_a_right_click_offers_all_skills_of_a_thing(playing):
     playing.begin(partner="script/noop")
+    start = playing.get("latest.pose")
     x, y = playing.until(f"housemates.where({OBJECT})")
     playing.page.mouse.click(x, y, button="right")
     assert playing.page.locator("#menu button").count() == 3
     playing.page.click("#menu [data-action='0']")
-    playing.until("housemates.latest.action[0] === 0")
+    playing.until(f"housemates.latest.pose[0] !== {start[0]}")
     assert playing.page.is_hidden("#menu")
 
 
