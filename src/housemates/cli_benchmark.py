@@ -120,6 +120,10 @@ def tell_all(grid: Grid, films: bool) -> None:
     if not done:
         print("nothing was evaluated, so there is no report")
         return
+    page = grid.root / "report" / "index.html"
+    if page.is_file() and all(page.stat().st_mtime > grid.rows(cell).stat().st_mtime for cell in done):
+        print(f"report: {page} (nothing was evaluated since)")
+        return
     holdouts = (grid.root / HOLDOUTS,) if grid.settings.holdout_seeds else ()
     split = cast("SplitName", grid.settings.split)
     report(tuple(map(grid.folder, done)), out=grid.root / "report", split=split, films=films, holdouts=holdouts)

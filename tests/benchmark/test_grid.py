@@ -13,11 +13,11 @@ from housemates.benchmark.folder import read
 from housemates.evaluation.rows import read_rows
 from housemates.policies.partners import population, read_partners
 
-SMALL = ("--grid", "smoke", "--methods", "sp", "fcp", "--jobs", "2", "--no-films")
+SMALL = ("--grid", "smoke", "--methods", "sp", "fcp")
 
 
 def start(folder: Path, *more: str) -> subprocess.Popen:
-    command = [sys.executable, "-m", "housemates", "benchmark", "--out", str(folder), *more]
+    command = [sys.executable, "-m", "housemates", "benchmark", "--out", str(folder), "--jobs", "2", "--no-films", *more]
     return subprocess.Popen(command, start_new_session=True)
 
 
@@ -63,7 +63,7 @@ def test_a_grid_whose_runner_and_worker_are_killed_does_only_what_is_missing(tmp
     done = {cell.name for cell in read(tmp_path).cells(tmp_path).cells if read(tmp_path).cells(tmp_path).done(cell)}
     assert f"population/{sp}" in done
     again = start(tmp_path)
-    assert again.wait(timeout=900) == 0
+    assert again.wait(timeout=1800) == 0
     after = started(tmp_path)
     assert {name: after[name] for name in done if name in before} == {name: before[name] for name in done if name in before}
     grid = read(tmp_path).cells(tmp_path)
@@ -75,5 +75,5 @@ def test_a_grid_whose_runner_and_worker_are_killed_does_only_what_is_missing(tmp
         assert read_rows(tmp_path / "runs" / run / "evaluation" / "episodes-dev.parquet").num_rows == 2 * games
     assert (tmp_path / "report" / "index.html").is_file()
     last = start(tmp_path)
-    assert last.wait(timeout=300) == 0
+    assert last.wait(timeout=900) == 0
     assert started(tmp_path) == after
