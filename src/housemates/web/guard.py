@@ -90,6 +90,10 @@ class Rate:
         self.left -= 1
         return True
 
+    def give(self) -> None:
+        """Put one back, for an answer that was asked for."""
+        self.left = min(self.most, self.left + 1)
+
 
 def _split(host: str) -> tuple[str, str]:
     """Name and port of a Host header."""

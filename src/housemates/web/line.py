@@ -85,6 +85,8 @@ class Line:
         async with self._lock:
             if self.ws.application_state is not WebSocketState.CONNECTED:
                 return
+            if isinstance(what, bytes):
+                self._rate.give()  # A frame asks for its acknowledgement, however fast the game's clock is.
             sending = self.ws.send_bytes(what) if isinstance(what, bytes) else self.ws.send_text(as_json(what).decode())
             try:
                 await asyncio.wait_for(sending, PATIENCE)
