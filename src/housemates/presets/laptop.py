@@ -6,8 +6,8 @@ from housemates.learning.trainer import Training
 from housemates.presets.preset import RECIPE, Preset
 
 LAPTOP = Preset(
-    purpose="learns from depth pictures on two cores; eight million decisions",
+    purpose="learns from depth pictures on two cores; ten million decisions, about half an hour a stage with two workers",
     observations="depth",
     informed=True,
-    training=Training(decisions=8_000_000, homes=256, rollout=32, ppo=replace(RECIPE, auxiliary=0.1)),
+    training=Training(decisions=10_000_000, homes=256, rollout=32, ppo=replace(RECIPE, auxiliary=0.1)),
 )
