@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from housemates.benchmark import folder
-from housemates.benchmark.estimate import Speeds, bytes_of, finish, hours_of, parse_speeds
+from housemates.benchmark.estimate import AGENT_SHARE, Speeds, bytes_of, finish, hours_of, parse_speeds
 from housemates.benchmark.plan import GRIDS, Settings, make_grid, selection
 from housemates.cli import main
 from housemates.policies.partners import POPULATION
@@ -100,6 +100,12 @@ def test_hours_follow_the_speed_that_was_given(tmp_path):
     slow, fast = (hours_of(made, cell, Speeds({"depth": speed})) for speed in (1000.0, 2000.0))
     assert slow - fast == pytest.approx(0.5)
     assert slow == pytest.approx(1.0, abs=0.01)
+
+
+def test_an_agent_takes_longer_than_its_population_unless_it_was_measured():
+    assert Speeds({"depth": 1000.0}).of("depth", "laptop", agent=True) == 1000.0 * AGENT_SHARE
+    assert Speeds({}, {"depth": 1000.0, "depth, stage 2": 900.0}).of("depth", "laptop", agent=True) == 900.0
+    assert Speeds({}, {"depth": 1000.0}).of("depth", "laptop") == 1000.0
 
 
 def test_eight_separate_policies_need_more_disk_than_one_with_latents(tmp_path):

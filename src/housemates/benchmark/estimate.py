@@ -15,6 +15,8 @@ from housemates.presets import PRESETS
 
 SPEEDS = {"state": 12_000.0, "predicates": 12_000.0, "blind": 12_000.0, "depth": 4_500.0, "rgb": 3_000.0}
 """Decisions a second of one worker with a core of its own and the laptop networks (docs/benchmark.md says where measured)."""
+AGENT_SHARE = 0.64
+"""Decisions a second of stage 2, as a share: partners decide too, but only the agent's decisions count."""
 PAPER_SLOWER = 30.0
 """How many times slower the paper's networks are without a GPU."""
 GAMES = {"depth": 8.0, "rgb": 6.0}
@@ -35,12 +37,15 @@ class Speeds:
     given: Mapping[str, float] = field(default_factory=dict)
     measured: Mapping[str, float] = field(default_factory=dict)
 
-    def of(self, observations: str, networks: str) -> float:
-        """For a cell that sees `observations` with a family of networks (laptop, paper)."""
+    def of(self, observations: str, networks: str, agent: bool = False) -> float:
+        """For a cell that sees `observations` with a family of networks (laptop, paper); agent: in stage 2."""
+        if observations not in self.given and (name := _measured_as(observations, agent)) in self.measured:
+            return self.measured[name]
+        share = AGENT_SHARE if agent else 1.0
         for known in (self.given, self.measured):
             if observations in known:
-                return known[observations]
-        return SPEEDS[observations] / (PAPER_SLOWER if networks == "paper" else 1.0)
+                return known[observations] * share
+        return SPEEDS[observations] * share / (PAPER_SLOWER if networks == "paper" else 1.0)
 
     def source(self, observations: str) -> str:
         """Where a number comes from."""
@@ -64,15 +69,20 @@ def parse_speeds(texts: tuple[str, ...]) -> dict[str, float]:
 
 
 def measure(grid: Grid) -> dict[str, float]:
-    """Decisions a second of one worker, by observations, over everything that this grid has trained so far."""
+    """Decisions a second of one worker, by observations and stage, over everything that this grid has trained so far."""
     decisions: dict[str, float] = {}
     seconds: dict[str, float] = {}
     for cell in grid.cells:
         row = _last_row(grid, cell) if cell.decisions and not cell.shares else None
         if row is not None and row.get("seconds"):
-            decisions[cell.observations] = decisions.get(cell.observations, 0.0) + row["decisions"]
-            seconds[cell.observations] = seconds.get(cell.observations, 0.0) + row["seconds"] * cell.cores
+            name = _measured_as(cell.observations, cell.kind == "agent")
+            decisions[name] = decisions.get(name, 0.0) + row["decisions"]
+            seconds[name] = seconds.get(name, 0.0) + row["seconds"] * cell.cores
     return {name: decisions[name] / seconds[name] for name in decisions}
+
+
+def _measured_as(observations: str, agent: bool) -> str:
+    return f"{observations}, stage 2" if agent else observations
 
 
 def share_done(grid: Grid, cell: Cell) -> float:
@@ -95,7 +105,7 @@ def hours_of(grid: Grid, cell: Cell, speeds: Speeds) -> float:
     preset = PRESETS[grid.holdout_preset if cell.kind == "holdout" else grid.settings.preset]
     seconds = SECONDS_TO_START
     if cell.decisions:
-        seconds += cell.decisions / (speeds.of(cell.observations, preset.networks) * cell.cores)
+        seconds += cell.decisions / (speeds.of(cell.observations, preset.networks, cell.kind == "agent") * cell.cores)
     if cell.games:
         seconds += cell.games / (GAMES.get(cell.observations, OTHER_GAMES) * cell.cores)
     return seconds / 3600
