@@ -10,6 +10,9 @@ from hypothesis import settings
 settings.register_profile("housemates", deadline=None, derandomize=True)
 settings.load_profile("housemates")
 
+# Before anything imports MuJoCo: without a screen its other ways to OpenGL end the process.
+os.environ.setdefault("MUJOCO_GL", "egl")
+
 ROOT = Path(__file__).resolve().parent.parent
 
 

@@ -7,7 +7,10 @@ import pytest
 from browser.tab import CHROMIUM, FLAGS, Tab
 from conftest import missing
 from housemates.cli_watch import play_scripted
+from housemates.homes.splits import load_split
+from housemates.sim.batch import Batch
 from housemates.sim.recording import save_recording
+from housemates.tasks.episodes import load_episodes
 
 FASTEST = 100.0
 """Steps per second of the server's clock; with it a game of 100 steps takes a second or two."""
@@ -46,6 +49,8 @@ def address(recorded, run_folder, games):
     from housemates.web.server import Page, running
     from housemates.web.table import Options, Table
 
+    homes = load_split("eval")
+    Batch(load_episodes("tidy_house", "eval", homes=homes), homes, 1, 2).observe("depth")  # compiled before anybody waits
     options = Options(mode="watch", places=(recorded,), runs=(run_folder,), games=games, fastest=FASTEST)
     with running(Page(Table(options))) as port:
         yield f"http://127.0.0.1:{port}"

@@ -104,14 +104,21 @@ def our_pictures(scene: Parts, cameras: np.ndarray, size: int, ready: tuple | No
     return out, ready
 
 
+_without_opengl: set[str] = set()
+"""Who found no OpenGL in this process; a second try with a half-begun driver would end it."""
+
+
 def mujoco_pictures(scene: Parts, size: int) -> Draw | None:
     """MuJoCo's own renderer; None where it finds no OpenGL."""
     os.environ.setdefault("MUJOCO_GL", "egl")
+    if "mujoco" in _without_opengl:
+        return None
     try:
         mujoco: Any = import_module("mujoco")
         model = mujoco.MjModel.from_xml_string(_mjcf(scene, size))
         renderer = mujoco.Renderer(model, size, size)
     except Exception:  # without a driver it is an AttributeError, a RuntimeError or a library's own error
+        _without_opengl.add("mujoco")
         return None
     data = mujoco.MjData(model)
     renderer.enable_depth_rendering()

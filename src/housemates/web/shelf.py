@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import re
 import tempfile
 import threading
 import zipfile
@@ -224,7 +225,11 @@ def _trim(known: OrderedDict[str, Any], most: int) -> list[str]:
     return [known.popitem(last=False)[0] for _ in range(len(known) - most)]
 
 
+INNER = re.compile(r"""(^|[\s'"(=<])[/~]\w|\.py\b|Traceback|\\x""")
+"""Paths, code and raw bytes in the words of a library."""
+
+
 def _without(error: BaseException, path: Path) -> str:
-    """What an error says, without the place of a temporary file."""
+    """What an error says, without the place of a temporary file; libraries' words about files and code stay here."""
     text = " ".join(str(error).split()).replace(str(path), "the file")
-    return text[:200] or type(error).__name__
+    return text[:200] if text and not INNER.search(text) else "it is damaged"
