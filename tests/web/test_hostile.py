@@ -5,6 +5,7 @@ import json
 import random
 import socket
 import string
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 import pytest
@@ -123,7 +124,8 @@ def busy(port, monkeypatch):
 def test_ten_thousand_hostile_messages_are_answered_with_an_error_or_closed(table, monkeypatch):
     monkeypatch.setattr(door.Door, "_allows", lambda *_: True)
     page = Page(table)
-    lines, said = asyncio.run(attack(page.app, COUNT))
+    with ThreadPoolExecutor(1) as elsewhere:  # the browser's tests may have left this thread with a loop of their own
+        lines, said = elsewhere.submit(asyncio.run, attack(page.app, COUNT)).result()
     assert lines > COUNT // PER_LINE
     assert {message["error"] for message in said if message["type"] == "close"} <= {
         "messages are text", "too many messages that make no sense",
