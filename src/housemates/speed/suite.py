@@ -109,10 +109,9 @@ def run(plan: Plan, homes: Sequence[Home], episodes: Episodes, say: Say) -> Resu
 
 def scaling(batch: Callable[..., Batch], plan: Plan) -> tuple[list[Figure], dict[str, float], dict[str, float]]:
     """Figures with two threads, and how many times as fast they are as one in the same turns, by wall and by CPU time."""
-    middle = plan.homes[len(plan.homes) // 2]
     pairs: list[list[Job]] = [
-        [steps.without_pictures(batch(middle, threads=n)) for n in (1, 2)],
-        [frames.head_depth(batch(plan.picture_homes, pixels=plan.sizes[0], threads=n), "depth", "depth") for n in (1, 2)],
+        *([steps.without_pictures(batch(size, threads=n)) for n in (1, 2)] for size in plan.homes[1:]),
+        [frames.head_depth(batch(plan.homes[0], pixels=plan.sizes[0], threads=n), "depth", "depth") for n in (1, 2)],
     ]
     figures, by_wall, by_cpu = [], {}, {}
     for pair in pairs:
