@@ -1,11 +1,11 @@
 """State: for development and for the search of recipes. Distances, headings and the ground-truth bits instead of pictures,
-so that a run takes a quarter of an hour on two cores (`--workers 2`). What it reaches is in docs/learning.md."""
+so that a run takes about 18 minutes of CPU time. What it reaches is in docs/learning.md."""
 
 from housemates.learning.trainer import Training
 from housemates.presets.preset import RECIPE, Preset
 
 STATE = Preset(
-    purpose="develops methods without pictures; 12 million decisions, a quarter of an hour with two workers",
+    purpose="develops methods without pictures; 12 million decisions, about 18 minutes of CPU time",
     observations="state",
     training=Training(decisions=12_000_000, homes=256, rollout=32, ppo=RECIPE),
 )
