@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from housemates.tasks.episodes import Episodes
 
 TaskName = Literal["set_table", "tidy_house", "prepare_groceries"]
-SplitName = Literal["train", "dev", "eval", "test"]
+SplitName = Literal["train", "dev", "eval", "test", "varied", "kitchens"]
 
 
 def show(

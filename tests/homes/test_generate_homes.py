@@ -59,8 +59,8 @@ def test_wall_faces_have_a_room_before_and_none_behind(plan):
         assert not in_rooms(plan, points - normal).any()
 
 
-def test_the_five_macro_layouts_have_different_kitchens():
-    assert len({(m.origin, m.fridge_right) for m in MACROS}) == 5
+def test_all_macro_layouts_have_different_kitchens():
+    assert len({(m.origin, m.fridge_right) for m in MACROS}) == len(MACROS)
 
 
 def test_a_home_is_150_to_350_parts(home):
@@ -201,8 +201,12 @@ def test_an_index_off_the_split_is_refused():
 
 
 def test_splits_have_the_sizes_of_the_paper_and_unseen_kitchens():
-    assert {name: count for name, (count, _) in SPLITS.items()} == {"train": 60, "dev": 12, "eval": 20, "test": 20}
-    assert set(SPLITS["train"][1]) & (set(SPLITS["eval"][1]) | set(SPLITS["test"][1])) == set()
+    paper = {"train": 60, "dev": 12, "eval": 20, "test": 20}
+    assert {name: count for name, (count, _) in SPLITS.items()} == paper | {"varied": 84, "kitchens": 12}
+    seen = set(SPLITS["train"][1]) | set(SPLITS["varied"][1])
+    unseen = [set(SPLITS[name][1]) for name in ("eval", "test", "kitchens")]
+    assert not any(seen & kitchens for kitchens in unseen)
+    assert len(set.union(*unseen)) == sum(len(kitchens) for kitchens in unseen)
 
 
 @pytest.fixture

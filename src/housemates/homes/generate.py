@@ -20,8 +20,13 @@ SPLITS = {
     "dev": (12, (0, 1, 2)),
     "eval": (20, (3,)),
     "test": (20, (4,)),
+    "varied": (84, (0, 1, 2, 5, 6, 7, 8)),
+    "kitchens": (12, (9, 10)),
 }
-"""How many homes a split has, and the macro layouts they take turns with; `eval` and `test` are of unseen ones."""
+"""How many homes a split has, and the macro layouts they take turns with; `eval` and `test` are of unseen ones.
+
+The first four are the paper's, with dev homes to choose by. `varied` is for training with more kitchens than the paper's three,
+`kitchens` for choices about robots in kitchens they have not seen. Homes depend on a split's place in this table."""
 
 OBSTACLE = (0.1, 1.5)
 """Parts that reach into these heights block a robot: above what it drives over, below its top (spec section 2)."""

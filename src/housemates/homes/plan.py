@@ -1,4 +1,4 @@
-"""The empty apartment: rooms, walls, ceiling and the door, for each of the five macro layouts.
+"""The empty apartment: rooms, walls, ceiling and the door, for each macro layout.
 
 The outline is the non-convex flat of ReplicaCAD (7.0 x 12.5 m, seven rooms in one piece); a macro layout moves some inner
 walls a little and decides where the kitchen block stands. Furniture is not known here.
@@ -25,7 +25,7 @@ LEAF = (0.92, 2.43, 0.05)
 WALL_COLOUR = (226, 222, 214)
 CEILING_COLOUR = (240, 240, 238)
 FLOORS = ((181, 148, 110), (164, 130, 95), (196, 170, 136), (150, 141, 130), (176, 139, 108))
-"""Floor colour of each macro layout."""
+"""Floor colours; macro layouts take turns with them."""
 
 
 @dataclass(frozen=True)
@@ -54,8 +54,15 @@ MACROS = (
     Macro((-2.0, 1.64), np.pi / 2, True, 0.03, (-0.04, 0.07, -0.05), (-0.05, 0.05), (4.38, 7.80)),
     Macro((-2.0, 1.63), np.pi / 2, False, 0.10, (0.05, 0.05, 0.06), (0.04, 0.08), (4.36, 7.85)),
     Macro((1.82, 7.28), np.pi, False, 0.05, (-0.05, -0.05, -0.06), (0.08, 0.02), (4.40, 7.78)),
+    Macro((3.88, 6.20), -np.pi / 2, False, 0.05, (0.02, -0.03, 0.02), (0.03, -0.02), (4.38, 7.85)),
+    Macro((-2.0, -0.90), np.pi / 2, False, 0.08, (0.04, 0.02, -0.03), (-0.02, 0.04), (4.37, 7.80)),
+    Macro((3.88, 2.00), -np.pi / 2, True, 0.04, (-0.03, 0.04, 0.03), (0.05, 0.03), (4.38, 7.90)),
+    Macro((3.86, 5.20), -np.pi / 2, True, 0.50, (0.00, -0.06, 0.05), (-0.03, 0.06), (4.36, 7.75)),
+    Macro((3.88, 2.60), -np.pi / 2, False, 0.06, (0.03, 0.03, 0.0), (0.02, 0.02), (4.38, 7.82)),
+    Macro((3.87, 1.20), -np.pi / 2, True, 1.00, (-0.02, 0.05, -0.04), (0.04, -0.03), (4.37, 7.88)),
 )
-"""The four kitchens of ReplicaCAD (sc0 to sc3) and a fifth on the upper room's far wall, facing another way."""
+"""The four kitchens of ReplicaCAD (sc0 to sc3), a fifth on the upper room's far wall, facing another way, and six more along
+the right-hand wall and the corridor, four to train in (5 to 8) and two to choose by (9 and 10)."""
 
 
 def rooms(macro: Macro) -> tuple[Room, ...]:
@@ -149,7 +156,7 @@ def _without(span: tuple[float, float], hole: tuple[float, float]) -> list[tuple
 def shell(macro: Macro, plan: tuple[Room, ...]) -> list[Piece]:
     """Floor, ceiling, walls and the door leaf (open, flat against the corridor's wall) as pieces in world coordinates."""
     floor, ceiling, walls = Piece("floor"), Piece("ceiling"), Piece("wall")
-    colour = FLOORS[MACROS.index(macro)]
+    colour = FLOORS[MACROS.index(macro) % len(FLOORS)]
     for room in plan:
         floor.box((room.low[0], -0.05, room.low[1]), (room.high[0], 0.0, room.high[1]), colour)
         ceiling.box((room.low[0], WALL_HEIGHT, room.low[1]), (room.high[0], WALL_HEIGHT + 0.05, room.high[1]), CEILING_COLOUR)

@@ -170,7 +170,7 @@ def replay(policy: Policy, seen: dict[str, Tensor], stored: dict[str, Tensor], i
         cores.append(core.flatten(0, 1)[place])
     core = torch.cat(cores)
     way = policy.way(latent)
-    log_probs = policy.actor(core, *way).log_softmax(-1)
+    log_probs = policy.logits(core, latent, way).log_softmax(-1)
     judged = policy.critic_input(core, seen["privileged"][at] if policy.config.informed else None)
     if judged is None:
         raise ValueError("an informed critic learns from `privileged`, which the store does not hold")

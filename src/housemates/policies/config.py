@@ -29,7 +29,7 @@ TYPES = {
     "predicates": ("uint8", "bool", "float32"),
 }
 """Number types each observation may have; depth: inverse depth, millimetres or metres (see `pictures`)."""
-LATER = ("branches",)
+LATER = ("branches", "taste")
 """Fields that the first policies were written without; they have the defaults of these."""
 
 
@@ -55,6 +55,9 @@ class PolicyConfig:
     """Number of behaviours a one-hot input chooses from; 0 for a policy without latent."""
     branches: bool = False
     """Whether the latent is no input but chooses one of as many memories, actors and critics behind the shared encoder."""
+    taste: float = 0.0
+    """How strongly behaviours prefer different decisions before anything is learnt: the standard deviation of what each
+    latent adds to the logits, a table that learns like all weights; 0 for none, as in the paper."""
     privileged: int = 0
     """Numbers that only the critic sees in training, beside the memory; 0 for an ordinary critic."""
     robots: int = 2
@@ -85,6 +88,8 @@ class PolicyConfig:
             raise ValueError(f"latent = {self.latent} - give 0 for none, or at least 2 behaviours")
         if self.branches and not self.latent:
             raise ValueError("branches are chosen by a latent, and there is none - give latent = 8, or no branches")
+        if self.taste < 0 or (self.taste and (self.branches or not self.latent)):
+            raise ValueError(f"taste = {self.taste} - it is 0, or positive for a policy whose latent is an input")
         if self.actions < 2:
             raise ValueError(f"actions = {self.actions} - a policy chooses among at least 2")
         if self.privileged < 0:

@@ -63,6 +63,7 @@ class Policy(nn.Module):
                 self.memory = Memory(config, self.encoder.width)
                 self.actor = _actor(config)
                 self.critic = _critic(config)
+            self.taste = nn.Parameter(torch.randn(config.latent, config.actions) * config.taste) if config.taste else None
         self.to(memory_format=torch.channels_last)  # ty: ignore[no-matching-overload]
 
     def initial_memory(self, n: int) -> Tensor:
@@ -89,7 +90,7 @@ class Policy(nn.Module):
         core, after = self.memory.step(self.encoder(obs, latent), memory, *way)
         seen = self.critic_input(core, privileged)
         value = None if seen is None else self.critic(seen, *way)[:, 0]
-        return finish(self.actor(core, *way), value, after, greedy, generator)
+        return finish(self.logits(core, latent, way), value, after, greedy, generator)
 
     def evaluate(
         self,
@@ -118,7 +119,7 @@ class Policy(nn.Module):
         if seen is None:
             raise ValueError(f"the critic takes {self.config.privileged} privileged numbers and was given none")
         way = self.way(latent)
-        logits = self.actor(core, *way)
+        logits = self.logits(core, latent, way)
         log_probs = logits.log_softmax(-1)
         chosen = log_probs.gather(-1, actions[..., None])[..., 0]
         entropy = -(log_probs.exp() * log_probs).sum(-1)
@@ -127,6 +128,11 @@ class Policy(nn.Module):
     def way(self, latent: Tensor | None) -> tuple[Places, ...]:
         """What memory, actor and critic are given beside their inputs: the branches of rows with latents [...], if any."""
         return (Places(latent.flatten(), self.config.latent),) if self.config.branches and latent is not None else ()
+
+    def logits(self, core: Tensor, latent: Tensor | None, way: tuple[Places, ...] = ()) -> Tensor:
+        """Logits [..., actions] of core [..., hidden] and latent [...]; way: see `way`."""
+        logits = self.actor(core, *way)
+        return logits if self.taste is None or latent is None else logits + self.taste[latent]
 
     def critic_input(self, core: Tensor, privileged: Tensor | None) -> Tensor | None:
         """What the critic reads: core [..., hidden], joined by privileged [..., P] if it is informed; None if that lacks."""

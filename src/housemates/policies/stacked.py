@@ -72,7 +72,10 @@ class StackedPolicies:
                 seen = self._linear("critic.0.weight", seen).relu_()
             last = "critic.2.weight" if isinstance(first.critic, nn.Sequential) else "critic.weight"
             value = places.gather(self._linear(last, seen))[:, 0]
-        return finish(places.gather(self._linear("actor.weight", core)), value, places.gather(after), greedy, generator)
+        logits = places.gather(self._linear("actor.weight", core))
+        if first.taste is not None and latent is not None:
+            logits = logits + torch.stack([policy.taste for policy in self.policies])[member, latent]
+        return finish(logits, value, places.gather(after), greedy, generator)
 
     def _linear(self, name: str, x: Tensor) -> Tensor:
         weight, bias = self.layers[name]

@@ -31,6 +31,8 @@ class BDPSettings(Diversity):
     branches: bool = False
     """Whether each latent has a memory, an actor and a critic of its own behind a shared encoder (ablations; else it is an
     input of one network)."""
+    taste: float = 0.0
+    """How strongly behaviours differ before they have learnt anything (see `PolicyConfig.taste`); without meaning for branches."""
 
 
 class BDP(Members):
@@ -38,7 +40,8 @@ class BDP(Members):
 
     def __init__(self, config: PolicyConfig, robots: int = 2, seed: int = 0, settings: BDPSettings | None = None) -> None:
         self.settings = settings or BDPSettings()
-        config = replace(config, latent=self.settings.latents, branches=self.settings.branches)
+        latents, branches = self.settings.latents, self.settings.branches
+        config = replace(config, latent=latents, branches=branches, taste=0.0 if branches else self.settings.taste)
         super().__init__([Policy(config, seed=seed * 1000)])
         self.diversity = DiversityReward(self.settings, seed * 1000 + DISCRIMINATOR_SEED)
         self.needs = self.diversity.needs

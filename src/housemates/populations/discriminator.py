@@ -36,6 +36,9 @@ class Diversity:
     """Behaviours of the population, K."""
     weight: float = 0.01
     """Alpha: a decision is paid this times log q of the true latent; 0 for no discriminator at all."""
+    pay: Literal["decision", "step"] = "decision"
+    """For what: each decision alike (the paper), or each simulation step that it took, with log K added. By the step neither
+    stalling in many short decisions nor ending an episode early pays, so that the weight can be larger."""
     window: Literal["actions", "xy"] = "actions"
     """What the discriminator sees of each step: position and executed action, or the position alone."""
     quiet: float = 0.1
@@ -176,7 +179,8 @@ class DiversityReward:
         """Bonus [N] float32 of the decisions of a learner, by the discriminator as it is now; label [N]: who made them.
 
         It is weight * log q(label | window at the end of the decision), 0 for open decisions and those that end in the quiet
-        part of the episode. No log K is added: with pay per decision that would pay for stalling.
+        part of the episode. No log K is added: with pay per decision that would pay for stalling. Paid by the step, it is
+        weight * steps * (log q + log K), nothing for a robot that cannot be told.
         """
         if not self.settings.weight:
             return None
@@ -186,6 +190,8 @@ class DiversityReward:
         told = self.log_probabilities(samples)
         right = told[np.arange(len(samples)), samples.label]
         bonus = np.zeros(store.size, np.float32)
+        if self.settings.pay == "step":
+            right = (right + np.log(self.settings.latents)) * store.duration[paid]
         bonus[paid] = self.settings.weight * right
         hits = np.count_nonzero(told.argmax(1) == samples.label)
         self.tally += np.array([len(samples), hits, bonus.sum(dtype=np.float64), np.count_nonzero(store.closed)])

@@ -30,9 +30,9 @@ __all__ = [
     "with_approach",
 ]
 
-SIZES = {"train": 10_000, "dev": 100, "eval": 100, "test": 100}
+SIZES = {"train": 10_000, "dev": 100, "eval": 100, "test": 100, "varied": 10_000, "kitchens": 100}
 """Episodes per task and split (paper, appendix A: 10,000 to train, 100 to evaluate)."""
-SEEDS = {"train": 0, "dev": 1, "eval": 2, "test": 3}
+SEEDS = {"train": 0, "dev": 1, "eval": 2, "test": 3, "varied": 4, "kitchens": 5}
 SOURCES = (
     "tasks/*.py",
     *(f"homes/{name}.py" for name in ("floor", "home", "navigation", "objects", "solids")),
