@@ -158,7 +158,7 @@ def new_run(asked: dict, change: tuple[str, ...], device: str) -> Run:
         decisions=given.get("decisions", preset.training.decisions),
     )
     observations = given.get("observations", spec.observations or preset.observations)
-    policy, settings = preset.policy(observations, robots), spec.settings
+    policy, settings = preset.policy(observations, robots), preset.settings(spec.settings)
     for setting in change:
         key, equals, text = setting.partition("=")
         if not equals:

@@ -45,6 +45,8 @@ def test_configs_do_not_import_torch():
         ({"layers": 0}, "layers = 0"),
         ({"robots": 0}, "robots = 0"),
         ({"latent": 1}, "latent = 1"),
+        ({"taste": 0.5}, "taste = 0.5"),
+        ({"latent": 4, "taste": -1.0}, "taste = -1.0"),
         ({"privileged": -1}, "privileged = -1"),
         ({"actions": 1}, "actions = 1"),
     ],

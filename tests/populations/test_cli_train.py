@@ -9,8 +9,9 @@ from housemates.cli import main
 from housemates.cli_train import MethodName, ObservationsName, PresetName, new_run
 from housemates.policies.checkpoint import load_policy
 from housemates.populations import METHODS
+from housemates.populations.bdp import BDPSettings
 from housemates.presets import PRESETS
-from housemates.presets.preset import NETWORKS
+from housemates.presets.preset import NETWORKS, Preset
 
 NOTHING: dict = {}
 
@@ -69,6 +70,12 @@ def test_a_misspelt_change_is_answered_with_the_nearest_setting(change, answer, 
 def test_changes_reach_policy_and_training():
     run = new_run(NOTHING, ("policy.hidden=64", "ppo.epochs=7", "rules.speed=slow"), "cpu")
     assert (run.policy.hidden, run.training.ppo.epochs, run.training.rules.speed) == (64, 7, "slow")
+
+
+def test_a_preset_sets_what_a_method_leaves_open_and_nothing_else():
+    preset = Preset("", method={"weight": 0.5, "taste": 0.3, "unknown": 1})
+    assert preset.settings(BDPSettings()) == BDPSettings(weight=0.5, taste=0.3)
+    assert preset.settings(BDPSettings(weight=0.0)) == BDPSettings(weight=0.0, taste=0.3)
 
 
 def test_solo_has_one_robot():

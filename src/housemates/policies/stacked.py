@@ -27,6 +27,7 @@ class StackedPolicies:
         if config.branches:
             raise ValueError("policies with branches cannot be stacked - let each act by itself")
         self.policies, self.config = tuple(policies), config
+        self.tastes: list[Tensor] = [policy.taste for policy in self.policies if policy.taste is not None]
         self.refresh()
 
     @torch.no_grad()
@@ -73,8 +74,8 @@ class StackedPolicies:
             last = "critic.2.weight" if isinstance(first.critic, nn.Sequential) else "critic.weight"
             value = places.gather(self._linear(last, seen))[:, 0]
         logits = places.gather(self._linear("actor.weight", core))
-        if first.taste is not None and latent is not None:
-            logits = logits + torch.stack([policy.taste for policy in self.policies])[member, latent]
+        if self.tastes and latent is not None:
+            logits = logits + torch.stack(self.tastes)[member, latent]
         return finish(logits, value, places.gather(after), greedy, generator)
 
     def _linear(self, name: str, x: Tensor) -> Tensor:

@@ -32,7 +32,7 @@ class BDPSettings(Diversity):
     """Whether each latent has a memory, an actor and a critic of its own behind a shared encoder (ablations; else it is an
     input of one network)."""
     taste: float = 0.0
-    """How strongly behaviours differ before they have learnt anything (see `PolicyConfig.taste`); without meaning for branches."""
+    """How strongly behaviours differ before they have learnt anything (see `PolicyConfig.taste`); branches have none."""
 
 
 class BDP(Members):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from typing import Literal
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Literal
 
 from housemates.learning.ppo import PPO
 from housemates.learning.settings import nearest
@@ -52,6 +52,8 @@ class Preset:
     """Where the homes come from."""
     training: Training = field(default_factory=Training)
     """How long and how widely."""
+    method: dict[str, Any] = field(default_factory=dict)
+    """Settings by name for methods that have them."""
 
     def policy(self, observations: str, robots: int) -> PolicyConfig:
         """The network for some observations."""
@@ -60,3 +62,8 @@ class Preset:
             raise ValueError(f"no observations '{observations}' - {nearest(observations, list(family))}")
         config = replace(family[observations](), robots=robots, privileged=privileged_size(robots) if self.informed else 0)
         return config if self.hidden is None else replace(config, hidden=self.hidden, features=self.hidden)
+
+    def settings(self, settings: Any) -> Any:
+        """A method's settings with those of the preset; what makes the method what it is (an ablation, say) stays."""
+        free = {f.name for f in fields(settings) if getattr(settings, f.name) == f.default}
+        return replace(settings, **{name: value for name, value in self.method.items() if name in free})
