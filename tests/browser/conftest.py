@@ -1,6 +1,9 @@
 """The page in a real browser: a server in this process, headless Chromium, and waiting in real time."""
 
+import subprocess
+import sys
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
@@ -11,6 +14,7 @@ from housemates.homes.splits import load_split
 from housemates.sim.batch import Batch
 from housemates.sim.recording import save_recording
 from housemates.tasks.episodes import load_episodes
+from small_runs import small_run
 
 FASTEST = 100.0
 """Steps per second of the server's clock; with it a game of 100 steps takes a second or two."""
@@ -30,11 +34,49 @@ def run_folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs") / "young"
     (folder / "stage1").mkdir(parents=True)
     (folder / "config.json").write_text('{"method": "gt_coord", "task": "tidy_house"}')
+    write_rows(folder)
+    return folder
+
+
+def write_rows(folder):
+    """Five lines of a log."""
     rows = (
         f'{{"decisions": {1000 * k}, "charts/success": {0.1 * k}, "charts/episodic_return": {k - 1}.0}}\n' for k in range(1, 6)
     )
     (folder / "stage1" / "metrics.jsonl").write_text("".join(rows))
+
+
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory):
+    """A run with checkpoints."""
+    folder = small_run(tmp_path_factory.mktemp("runs") / "trained")
+    write_rows(folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def elsewhere(trained):
+    """`housemates watch --run RUN --host ...`, as other machines see it: its address and its token."""
+    # Every address that begins with 127 is this machine's, but only 127.0.0.1 is what the server takes for itself.
+    command = [
+        sys.executable,
+        "-m",
+        "housemates",
+        "watch",
+        "--run",
+        trained,
+        "--host",
+        "127.0.0.2",
+        "--port",
+        "0",
+        "--no-browser",
+    ]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            printed = urlsplit(server.stdout.readline().split()[0])
+            yield f"{printed.scheme}://{printed.netloc}", parse_qs(printed.query)["token"][0]
+        finally:
+            server.terminate()
 
 
 @pytest.fixture(scope="session")

@@ -41,8 +41,9 @@ class Tab:
         facts = self.page.evaluate("JSON.stringify(window.housemates?.facts)")
         raise AssertionError(f"still not so after {PATIENCE:.0f} s: {condition}\n{facts}\n{self.complaints}")
 
-    def begin(self, episode=6, partner="script/second_half", view="top", pace=20):
+    def begin(self, episode=6, partner="script/second_half", view="top", pace=20, task="tidy_house"):
         """Begin a game as robot 0."""
+        self.page.click(f"[data-task={task}]")
         for name, value in (("partner", partner), ("your-view", view), ("pace", str(pace))):
             self.page.select_option(f"#{name}", value)
         self.page.fill("#episode", str(episode))

@@ -8,8 +8,8 @@ from browser.tab import Tab
 
 OBJECT, GOAL = 0, 2
 """The first object and its place, as entities."""
-EASY_BY_CLICKS, EASY_BY_KEYS = 6, 57
-"""Tidy House episodes in which the partner's way does not cross the person's, however slow the person is."""
+EASY_BY_CLICKS, EASY_BY_KEYS, EASY_TABLE, EASY_GROCERIES = 6, 57, 34, 53
+"""Episodes (two of Tidy House, Set Table, Prepare Groceries) in which the ways of partner and person do not cross, however slow."""
 
 
 @pytest.fixture
@@ -47,6 +47,30 @@ def test_a_person_wins_with_keys_alone(playing):
     playing.until("housemates.latest.held[0] === 0")
     playing.page.keyboard.press("2")
     assert playing.until("housemates.facts.over")["outcome"] == "success"
+
+
+def test_a_person_sets_the_table_with_clicks(playing):
+    playing.begin(EASY_TABLE, task="set_table")
+    told = playing.page.text_content("#task")
+    assert "The bowl is in the right drawer, the apple in the fridge" in told
+    playing.click(OBJECT)
+    playing.until("housemates.latest.doneBy[0] === 0")
+    assert playing.until("housemates.caption.includes('open')")
+    playing.until("housemates.latest.held[0] === 0")
+    playing.click(GOAL)
+    over = playing.until("housemates.facts.over")
+    assert (over["outcome"], over["done_by"]) == ("success", [0, 0, 0, 1, 1, 1])
+
+
+def test_a_person_puts_groceries_away_with_clicks(playing):
+    playing.begin(EASY_GROCERIES, task="prepare_groceries")
+    assert "The fridge is open" in playing.page.text_content("#task")
+    assert playing.page.locator("#skills [data-entity]").count() == 4
+    playing.click(OBJECT)
+    playing.until("housemates.latest.held[0] === 0")
+    playing.click(GOAL)
+    over = playing.until("housemates.facts.over")
+    assert (over["outcome"], over["done_by"]) == ("success", [0, 0, 1, 1])
 
 
 def test_the_end_tells_who_did_what_and_shows_the_game_again(playing, games):

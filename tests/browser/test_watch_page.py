@@ -1,5 +1,6 @@
 """Watching on the page: it loads quietly, plays and scrubs recordings, and tells what happens when it happens."""
 
+import base64
 import json
 
 import numpy as np
@@ -96,6 +97,25 @@ def test_a_file_is_opened_and_shown(alone, recorded):
     assert alone.get("film.outcome") == "success"
 
 
+def test_a_recording_that_is_dropped_onto_the_page_plays(tab, recorded):
+    tab.open("&mode=play")
+    content = base64.b64encode(recorded.read_bytes()).decode()
+    carried = tab.page.evaluate_handle(
+        """(text) => {
+            const carried = new DataTransfer();
+            carried.items.add(new File([Uint8Array.from(atob(text), (c) => c.charCodeAt(0))], "tidy.npz"));
+            return carried;
+        }""",
+        content,
+    )
+    tab.page.dispatch_event("#setup", "dragenter", {"dataTransfer": carried})
+    assert tab.page.is_visible("#drop")
+    tab.page.dispatch_event("#setup", "drop", {"dataTransfer": carried})
+    tab.until("housemates.film?.kind === 'dropped' && housemates.step > 3")
+    assert tab.get("facts.mode") == "watch"
+    assert tab.page.is_hidden("#drop")
+
+
 def test_a_file_that_is_no_recording_is_refused_in_one_line(context, address, tmp_path):
     tab = Tab(context, address).open("&still&mode=watch")
     (tmp_path / "noise.npz").write_bytes(b"not a recording")
@@ -116,6 +136,45 @@ def test_a_young_run_shows_its_curves_and_no_door_yet(tab):
     tab.until("document.querySelectorAll('.curve svg polyline').length === 2")
     assert "5,000 decisions" in tab.page.inner_text("#training")
     assert tab.page.is_disabled("#drop-in")
+
+
+def test_one_drops_into_a_fresh_episode_of_the_newest_checkpoint(context, elsewhere):
+    address, token = elsewhere
+    tab = Tab(context, address).open(f"&mode=train&token={token}")
+    tab.until("document.querySelectorAll('.curve svg polyline').length === 2")
+    tab.page.click("#drop-in")
+    tab.until("housemates.film?.live && housemates.latest?.step > 3")
+    assert tab.get("film.robots") == ["trained/0", "trained/1"]
+    assert tab.page.locator(".thought").count() == 10
+    assert tab.complaints == []
+
+
+def test_a_page_for_other_machines_wants_its_token(context, elsewhere):
+    address, _ = elsewhere
+    tab = Tab(context, address)
+    tab.page.goto(f"{address}/?fast&token=guessed")
+    assert "open the address that was printed" in tab.until("document.querySelector('#empty:not([hidden])')?.textContent")
+    assert tab.page.evaluate("fetch('/api/recordings').then((answer) => answer.status)") == 401
+
+
+def test_everything_fits_onto_a_phone(browser, address):
+    phone = browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    tab = Tab(phone, address)
+    for mode in ("watch", "play", "train"):
+        tab.open(f"&still&mode={mode}")
+        right = tab.page.evaluate(
+            "Math.max(...[...document.querySelectorAll('header > *')].map((e) => e.getBoundingClientRect().right))"
+        )
+        assert right <= 390
+    phone.close()
+
+
+def test_who_has_no_recording_is_shown_two_robots(context, elsewhere):
+    address, token = elsewhere
+    tab = Tab(context, address).open(f"&mode=watch&token={token}")
+    tab.page.click("#show-me")
+    tab.until("housemates.film?.live && housemates.latest?.step > 3")
+    assert tab.page.is_hidden("#empty")
 
 
 def test_a_swapped_partner_goes_on_from_the_exact_state(alone):

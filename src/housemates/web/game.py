@@ -14,7 +14,7 @@ import numpy as np
 from housemates.homes.home import OPENABLE, Home
 from housemates.policies.partners import Partner
 from housemates.sim.batch import Batch
-from housemates.sim.captions import ENDS, TASKS
+from housemates.sim.captions import ENDS, PLACES, TASKS
 from housemates.sim.recording import Recorder, Recording, batch_of, resume
 from housemates.sim.rules import Rules
 from housemates.sim.scripted import SCRIPTS, script
@@ -47,16 +47,16 @@ ALWAYS = sum(1 << a for a in range(len(ACTIONS)) if a < PICK or a >= NO_OP)
 """Bits of the actions that can always start."""
 INSTRUCTIONS = {
     "tidy_house": (
-        "Bring both objects to where their ghosts stand.",
+        "Bring both objects to their places: see-through copies of them show where.",
         "Your partner works too: share the work, and do not bump into each other.",
     ),
     "set_table": (
         "The bowl is in the right drawer, the apple in the fridge. Open them.",
-        "Bring the bowl to the table and the apple into the bowl, in any order.",
+        "Bring both to the table, where see-through copies of them stand: the bowl, and the apple in it, in any order.",
         "Your partner works too: share the work, and do not bump into each other.",
     ),
     "prepare_groceries": (
-        "The fridge is open. Bring the object in it to the counter.",
+        "The fridge is open. Bring the object in it to the counter, where a see-through copy of it stands.",
         "Bring the object from the table into the fridge.",
         "Your partner works too: share the work, and do not bump into each other.",
     ),
@@ -106,6 +106,10 @@ class Game:
         after = self._after(entity)
         near = after is not None and self.may(self.human, after)
         self._wish = [after] if near and after is not None else [entity] if after is None else [entity, after]
+        closed = self._closed_around(entity)
+        if closed is not None and after is not None:
+            # Nobody can pick what is behind a closed door: it is opened first.
+            self._wish = [ENTITIES.index(OPENABLE[closed]), OPEN + closed, *self._wish]
         self._cut = True
         self._keys.clear()
 
@@ -161,8 +165,8 @@ class Game:
 
     def subgoals(self) -> list[str]:
         """The task's sub-goals in words."""
-        words = dict(zip(OBJECTS, self.things, strict=True))
-        return [f"{s.verb} the {words.get(s.thing, s.thing.replace('_', ' '))}" for s in self.task.subgoals]
+        words = PLACES | dict(zip(OBJECTS, self.things, strict=True))
+        return [f"{s.verb} the {words.get(s.thing, s.thing)}" for s in self.task.subgoals]
 
     def describe(self) -> dict[str, Any]:
         """What a page must know of the game before its first frame."""
@@ -222,6 +226,15 @@ class Game:
         if name in OPENABLE and state.door[0, OPENABLE.index(name)] < CLOSED_BELOW:
             return OPEN + OPENABLE.index(name)
         return None
+
+    def _closed_around(self, entity: int) -> int | None:
+        """The closed door or drawer that an object of the task still is behind; None if it can be had."""
+        number = OBJECTS.index(ENTITIES[entity]) if ENTITIES[entity] in OBJECTS else -1
+        (place, *_) = self.task.targets[number].start if number >= 0 else ("",)
+        if place not in OPENABLE or not np.allclose(self.batch.state.thing[0, number], self.episode["start"][0, number]):
+            return None
+        door = OPENABLE.index(place)
+        return door if self.batch.state.door[0, door] < CLOSED_BELOW else None
 
 
 def new_game(

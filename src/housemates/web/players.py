@@ -38,8 +38,14 @@ def everybody(more: Sequence[Partner] = ()) -> dict[str, Partner]:
 
 def title(partner: Partner) -> str:
     """What a partner is called on the page."""
-    method = partner.meta.get("method")
-    return TITLES.get(partner.name) or (f"{partner.name} ({method})" if method else partner.name)
+    meta = partner.meta
+    method = meta.get("method")
+    if partner.name in TITLES:
+        return TITLES[partner.name]
+    if method and partner.name.startswith(f"{meta.get('task')}/") and "member" in meta:
+        # What comes with the package has a path for a name, too long to be read.
+        return f"a trained robot ({method} from {meta['observations']}, seed {meta['seed']}, member {meta['member']})"
+    return f"{partner.name} ({method})" if method else partner.name
 
 
 class Mind:

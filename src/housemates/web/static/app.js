@@ -45,6 +45,7 @@ function mode(name) {
   $("setup").hidden = name !== "play" || playing;
   $("robots").hidden = !viewer.film || name === "train";
   $("empty").hidden = name !== "watch" || Boolean(viewer.film);
+  $("cameras").hidden = name === "train" || !viewer.film;
   if (name !== "watch") watch.list(false);
   if (name === "play" && !playing) play.setup();
   if (name === "train") train.show(train.run ?? start.run ?? start.runs[0]?.id);
@@ -116,7 +117,7 @@ const hear = {
     const person = play.game;
     if (person) play.end(message);
     try {
-      await viewer.finished(message.recording);
+      await viewer.finished(message.recording, person?.human ?? -1);
       mode(facts.mode);
     } catch (error) {
       tell(error.message);
@@ -228,8 +229,9 @@ async function begin() {
   $("theme").onclick = () => theme(document.documentElement.dataset.theme === "dark" ? "light" : "dark");
   $("help").onclick = about;
   addEventListener("keydown", keys);
-  $("empty").replaceChildren(el("h2", {}, "Two robots, one home"), el("p.faint", {}, "Choose a recording, drop one onto this page, or play with a robot yourself."),
-    el("div.buttons", {}, el("button", { type: "button", onclick: () => watch.list(true) }, "Recordings"), el("button.primary", { type: "button", onclick: () => mode("play") }, "Play")));
+  $("empty").replaceChildren(el("h2", {}, "Two robots, one home"), el("p.faint", {}, "Watch two robots tidy a home, take one of them yourself, or drop a recording onto this page."),
+    el("div.buttons", {}, el("button", { type: "button", onclick: () => watch.list(true) }, "Recordings"), el("button", { type: "button", onclick: () => mode("play") }, "Play"),
+      el("button.primary", { type: "button", id: "show-me", onclick: () => watch.begin("tidy_house", 3, ["script/first_half", "script/second_half"]) }, "Watch two robots")));
   socket.open();
   train.run = query.get("run") ?? start.run;
   const wanted = query.has("recording") ? "watch" : query.has("run") ? "train" : query.get("mode") ?? (start.mode === "watch" && start.run ? "train" : start.mode);
@@ -241,4 +243,8 @@ async function begin() {
 
 addEventListener("error", (event) => facts.errors.push(String(event.message)));
 addEventListener("unhandledrejection", (event) => facts.errors.push(String(event.reason)));
-begin().catch((error) => tell(error.message, 0));
+begin().catch((error) => {
+  $("cameras").hidden = $("robots").hidden = true;
+  $("empty").replaceChildren(el("h2", {}, "The page cannot begin"), el("p", {}, error.message));
+  $("empty").hidden = false;
+});

@@ -1,7 +1,7 @@
 // What each robot sees, does, holds and thinks: one card per robot.
 
 import { $, ask, el, robotTint } from "./page.js";
-import { report, wish } from "./words.js";
+import { report, titled, wish } from "./words.js";
 
 const STOPS = [[0, 0, 4], [59, 15, 112], [140, 41, 129], [222, 73, 104], [254, 159, 109], [252, 253, 191]];
 const SIDE = 128;
@@ -35,7 +35,7 @@ export class Cards {
       const thoughts = el("div.thoughts");
       const who = film.me === r ? "You" : film.me >= 0 ? "Partner" : `Robot ${r}`;
       const card = el("article.robot.card", { tint: robotTint(r) },
-        el("div.who", {}, el("span.dot"), el("span", {}, who)), film.me === r ? null : el("p.name.faint", {}, name),
+        el("div.who", {}, el("span.dot"), el("span", {}, who)), film.me === r ? null : el("p.name.faint", { title: name }, titled(name)),
         el("div.row", {}, eye, el("div.words", {}, doing, hand, value)), thoughts);
       return { eye, doing, hand, value, thoughts, card };
     });

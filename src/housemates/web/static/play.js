@@ -7,6 +7,7 @@ const DRIVE = { KeyW: "forward", ArrowUp: "forward", KeyA: "left", ArrowLeft: "l
 const PADS = { "move-forward": "forward", "turn-left": "left", "turn-right": "right" };
 const VIEWS = [["follow", "Over the shoulder"], ["eyes", "Through its eyes"], ["orbit", "The whole home"], ["top", "From above"]];
 const STILL = 6; // Pixels a pointer may move in a click.
+const FINGERS = matchMedia("(hover: none), (pointer: coarse)"); // No mouse, no keys.
 const HOLD = 450; // Milliseconds after which a touch opens the menu.
 
 export class Play {
@@ -71,9 +72,19 @@ export class Play {
     this.over = null;
     this.down.clear();
     this.inputs = [];
+    this.#names();
     this.camera(this.choice.view);
     this.#bar();
     this.#task();
+  }
+
+  /** Whom the following cameras follow: me and my partner, or robots by number. */
+  #names() {
+    const own = this.game?.human ?? -1;
+    for (const r of [0, 1]) {
+      const word = own < 0 ? `Follow ${r}` : r === own ? "Follow me" : "Partner";
+      $("cameras").querySelector(`[data-camera=follow${r}]`).textContent = word;
+    }
   }
 
   #ready(game) {
@@ -83,7 +94,7 @@ export class Play {
       el("h2", { id: "ready-title" }, game.title.split(",")[0]),
       el("ul", {}, ...game.instructions.map((line) => el("li", {}, line))),
       el("p", {}, el("span.dot", { tint: robotTint(game.human) }), ` You are the ${colour} robot. Your partner: ${partner?.title ?? "somebody you have never met"}.`),
-      el("p.faint", {}, "Click a thing to fetch it and its ghost to bring it there, or use the buttons below. Drive with W A D or the arrow keys; on a phone with the round buttons."),
+      el("p.faint", {}, FINGERS.matches ? "Tap a thing to fetch it, then its see-through copy to bring it there, or use the buttons below. The round buttons drive." : "Click a thing to fetch it, then its see-through copy to bring it there, or use the buttons below (keys 1 to 6). W A D or the arrow keys drive."),
       el("div.buttons", {}, el("button.primary", { id: "go", autofocus: true }, "Go"))));
     $("ready").onclose = () => {
       this.socket.send({ type: "pause", paused: false });
@@ -105,6 +116,7 @@ export class Play {
     if (done.join() !== this.done) {
       this.done = done.join();
       this.#task(done);
+      for (const skill of this.skills ?? []) skill.button.classList.toggle("done", skill.ends.some((k) => done[k] >= 0));
     }
     if (this.game.human < 0) return;
     const running = frame.action[this.game.human];
@@ -126,7 +138,7 @@ export class Play {
       ...game.instructions.map((line) => el("p.faint.long", {}, line)),
       el("ul", {}, ...game.subgoals.map((text, k) => el(`li${done[k] >= 0 ? ".done" : ""}`, {},
         el("span.dot.square", { tint: done[k] >= 0 ? robotTint(done[k]) : "var(--line)" }), el("span", {}, text)))),
-      el("p.faint.long", {}, game.human >= 0 && last ? "Click a thing, its place or a piece of furniture. Right-click: all skills." : ""));
+      el("p.faint.long", {}, game.human >= 0 && last ? "Click a thing, its see-through copy or a piece of furniture. Right-click for all skills." : ""));
     $("task").hidden = false;
   }
 
@@ -141,11 +153,18 @@ export class Play {
     this.skills = wanted.map(([entity, text, key]) => {
       const button = el("button", { type: "button", "data-entity": entity, "aria-pressed": "false", onclick: () => this.click(entity) },
         entity < 4 ? el("span.dot", { tint: thingTint(entity % 2) }) : null, el("span", {}, text), el("kbd", {}, key));
-      return { button, entity, key, uses: this.#uses(entity) };
+      return { button, entity, key, uses: this.#uses(entity), ends: this.#ends(entity) };
     });
     const stop = el("button", { type: "button", onclick: () => this.stop() }, el("span", {}, "Stand still"), el("kbd", {}, "S"));
     $("skills").replaceChildren(...this.skills.map((skill) => skill.button), stop);
     this.state = "";
+  }
+
+  /** Numbers of the sub-goals after which nobody needs the button of an entity. */
+  #ends(entity) {
+    const { subgoals, things } = this.game;
+    const done = { 0: `pick the ${things[0]}`, 1: `pick the ${things[1]}`, 2: `place the ${things[0]}`, 3: `place the ${things[1]}` }[entity] ?? `open the ${named(entity, things)}`;
+    return subgoals.flatMap((text, k) => (text === done ? [k] : []));
   }
 
   /** Skills besides going there that work on an entity. */
@@ -176,11 +195,11 @@ export class Play {
   }
 
   /** Hold or release one of the keys forward, left, right. */
-  hold(key, down) {
+  hold(key, down, at = performance.now()) {
     if (!this.on || this.down.has(key) === down) return;
     if (down) {
       this.down.add(key);
-      this.inputs.push({ at: performance.now(), action: actionNumber({ forward: "move-forward", left: "turn-left", right: "turn-right" }[key]) });
+      this.inputs.push({ at, action: actionNumber({ forward: "move-forward", left: "turn-left", right: "turn-right" }[key]) });
     } else this.down.delete(key);
     this.socket.hint({ type: "key", key, down });
   }
@@ -189,14 +208,15 @@ export class Play {
   #answered(frame) {
     const [input] = this.inputs;
     if (!input || !this.game || this.game.human < 0 || frame.executed[this.game.human] !== input.action) return;
-    this.latencies.push(performance.now() - input.at);
     this.inputs = [];
+    // The browser asks for the next picture when this one has left the page.
+    requestAnimationFrame(() => this.latencies.push(performance.now() - input.at));
   }
 
   #keys() {
     addEventListener("keydown", (event) => {
       if (!this.on || typing(event)) return;
-      if (DRIVE[event.code]) this.hold(DRIVE[event.code], true);
+      if (DRIVE[event.code]) this.hold(DRIVE[event.code], true, event.timeStamp);
       else if (event.code === "KeyS" || event.code === "ArrowDown") this.stop();
       else if (event.code === "KeyE" || event.code === "Enter") this.use();
       else if (event.code === "KeyC") this.camera(VIEWS[(VIEWS.findIndex(([v]) => v === this.choice.view) + 1) % VIEWS.length][0]);
@@ -216,7 +236,7 @@ export class Play {
       const set = (down) => (event) => {
         event.preventDefault();
         button.classList.toggle("down", down);
-        this.hold(key, down);
+        this.hold(key, down, event.timeStamp);
       };
       button.addEventListener("pointerdown", set(true));
       for (const end of ["pointerup", "pointerleave", "pointercancel"]) button.addEventListener(end, set(false));
@@ -298,9 +318,9 @@ export class Play {
     $("end").replaceChildren(el("div.inner", {},
       el("h2", { id: "end-title", className: won ? "good" : "bad" }, { success: "Done: everything is in its place", collision: "You touched each other", timeout: "The time is over" }[over.outcome] ?? over.text),
       el("div.figures", {},
-        el("div", {}, el("span.faint", {}, "steps together"), el("b", {}, String(over.steps)), el("span.faint", {}, time(over.steps))),
-        el("div", {}, el("span.faint", {}, "one robot alone"), el("b", {}, solo ? String(solo) : "–"), el("span.faint", {}, solo ? time(solo) : "")),
-        el("div", {}, el("span.faint", {}, "against alone"), el("b", {}, against), el("span.faint", {}, ""))),
+        el("div", {}, el("span.faint", {}, "steps together"), el("b", {}, String(over.steps)), el("span.faint", {}, `${time(over.steps)} min`)),
+        el("div", {}, el("span.faint", {}, "one robot alone"), el("b", {}, solo ? String(solo) : "–"), el("span.faint", {}, solo ? `${time(solo)} min` : "")),
+        el("div", {}, el("span.faint", {}, "compared"), el("b", {}, against), el("span.faint", {}, ""))),
       el("table", {}, el("tr", {}, el("th", {}, "what"), el("th", {}, "who did it")),
         ...over.subgoals.map((text, k) => el("tr", {}, el("td", {}, text), el("td", {}, el("span.dot", { tint: over.done_by[k] >= 0 ? robotTint(over.done_by[k]) : "var(--line)" }), ` ${who(over.done_by[k])}`))),
         el("tr", {}, el("td", {}, "way driven"), el("td", {}, [own, ...others].map((r) => `${who(r)} ${over.distance[r].toFixed(1)} m`).join(", "))),
@@ -309,7 +329,7 @@ export class Play {
       el("div.buttons", {},
         el("button", { type: "button", id: "replay", onclick: () => this.#close(() => this.onreplay(over.recording)) }, "Watch the replay"),
         el("button", { type: "button", id: "again", onclick: () => this.#close(() => this.begin()) }, "Once more"),
-        el("button.primary", { type: "button", id: "another", onclick: () => this.#close(() => this.#another()) }, "Another game"))));
+        el("button.primary", { type: "button", id: "another", autofocus: true, onclick: () => this.#close(() => this.#another()) }, "Another game"))));
     $("end").showModal();
   }
 
@@ -331,6 +351,7 @@ export class Play {
     this.socket.leave();
     this.game = null;
     this.over = null;
+    this.#names();
     this.hideMenu();
   }
 }

@@ -216,9 +216,10 @@ export class Stage {
   #name(film) {
     $("labels").replaceChildren();
     const label = (text, tint, point, hidden) => {
-      const span = el("span", { tint }, text);
-      $("labels").append(span);
-      this.labels.push({ span, point, hidden, size: [0] });
+      // One for each of two pictures beside each other.
+      const spans = [0, 1].map(() => el("span", { tint, hidden: true }, text));
+      $("labels").append(...spans);
+      this.labels.push({ spans, point, hidden, wide: 0 });
     };
     this.labels = [];
     film.robots.forEach((_, r) => {
@@ -233,20 +234,39 @@ export class Stage {
 
   /** Move the labels to where their things are in the picture that starts at pixel `left`, none over another. */
   #place(camera, left, width, height, n, count) {
-    if (count > 1 && n === 0) return;
-    const taken = [];
-    for (const { span, point, hidden, size } of this.labels) {
+    const taken = this.#covered();
+    for (const label of this.labels) {
+      const { spans, point, hidden } = label;
+      const span = spans[n];
+      if (count === 1) spans[1].hidden = true;
       const at = new THREE.Vector3(...point()).project(camera);
       const seen = !hidden() && at.z < 1 && Math.abs(at.x) < 1 && Math.abs(at.y) < 1;
       span.hidden = !seen;
       if (!seen) continue;
-      const [wide, tall] = (size[0] ||= span.offsetWidth) ? [size[0], 23] : [80, 23];
-      const x = Math.round(left + ((at.x + 1) / 2) * width);
-      let y = Math.round(((1 - at.y) / 2) * height);
-      while (taken.some((t) => Math.abs(t.x - x) < (t.wide + wide) / 2 && Math.abs(t.y - y) < tall)) y -= 6;
-      taken.push({ x, y, wide });
+      const [wide, tall] = [(label.wide ||= span.offsetWidth) || 80, 23];
+      const half = wide / 2 + 4;
+      const x = Math.round(Math.max(left + half, Math.min(left + width - half, left + ((at.x + 1) / 2) * width)));
+      const wanted = Math.round(((1 - at.y) / 2) * height);
+      const free = (y) => y > tall / 2 && y < height - tall / 2 && !taken.some((t) => Math.abs(t.x - x) < (t.wide + wide) / 2 && Math.abs(t.y - y) < (t.tall + tall) / 2);
+      // The nearest free place above, else below; where there is none the label would only be in the way.
+      const y = [-1, 1].flatMap((way) => Array.from({ length: 12 }, (_, k) => wanted + 6 * way * k)).find(free);
+      span.hidden = y === undefined;
+      if (y === undefined) continue;
+      taken.push({ x, y, wide, tall });
       span.style.transform = `translate(${x}px, ${y}px) translate(-50%, -50%)`;
     }
+  }
+
+  /** Middles and sizes of what lies over the picture, measured when it may have changed. */
+  #covered() {
+    const now = performance.now();
+    if (!this.over || now - this.overAt > 400) {
+      const box = this.canvas.getBoundingClientRect();
+      this.overAt = now;
+      this.over = ["task", "cameras"].map((id) => $(id).getBoundingClientRect()).filter((r) => r.width)
+        .map((r) => ({ x: (r.left + r.right) / 2 - box.left, y: (r.top + r.bottom) / 2 - box.top, wide: r.width, tall: r.height }));
+    }
+    return [...this.over];
   }
 
   #headings(words, part) {

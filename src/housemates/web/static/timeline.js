@@ -102,7 +102,7 @@ export class Timeline {
       pen.fillStyle = css("--ink");
       pen.font = "12px system-ui";
       pen.textAlign = "left";
-      pen.fillText(`${called(film, r)}${n ? " ′" : ""}`, 6, y + 14);
+      pen.fillText(`${n ? "↳ " : ""}${called(film, r)}`, 6, y + 14);
       for (const band of film.bands) {
         if (band.robot !== r) continue;
         const [from, to] = [x(film.first + band.first), x(film.first + band.last)];
@@ -110,9 +110,13 @@ export class Timeline {
         pen.fillStyle = tint;
         pen.fillRect(from, y, Math.max(1.5, to - from - 1), LANE - 4);
         pen.globalAlpha = 1;
-        pen.fillStyle = css("--ink");
+        pen.fillStyle = css(sort(band.action) === "work" ? "--on-work" : "--ink");
         pen.font = "11px system-ui";
-        if (band.short && pen.measureText(band.short).width < to - from - 16) pen.fillText(band.short, from + 11, y + 14);
+        // The words stand right of a mark near the band's beginning, and before the next one.
+        const marks = film.events.filter((e) => e.kind === "subgoal" && e.robot === r).map((e) => x(film.first + e.tick));
+        const begin = Math.max(from, ...marks.filter((at) => at < from + 24 && at > from - 9)) + 11;
+        const end = Math.min(to - 4, ...marks.filter((at) => at > begin).map((at) => at - 9));
+        if (band.short && pen.measureText(band.short).width < end - begin) pen.fillText(band.short, begin, y + 14);
       }
     });
   }

@@ -6,6 +6,7 @@ import { Cards } from "./cards.js";
 import { Film, LiveFilm, between } from "./film.js";
 import { Stage } from "./stage.js";
 import { Timeline } from "./timeline.js";
+import { toMe } from "./words.js";
 
 const CAPTION = 14; // Steps for which an event stays written.
 const ENDS = ["success", "collision", "timeout"];
@@ -81,9 +82,10 @@ export class Viewer {
     this.#chrome();
   }
 
-  /** The live future has ended and is a recording now: both can be scrubbed. */
-  async finished(id) {
+  /** The live future has ended and is a recording now: both can be scrubbed. me: the robot that was mine, or -1. */
+  async finished(id, me) {
     const film = new Film(await askJson(`/api/recording/${id}`));
+    film.me = me;
     if (this.other?.live) this.other = film;
     else if (this.film?.live) {
       this.film = film;
@@ -215,7 +217,7 @@ export class Viewer {
     if (!$("transport").hidden) this.timeline.set([this.film, this.other].filter(Boolean), this.low, this.high, this.cursor);
     const news = this.news();
     const kind = news.at(-1)?.kind;
-    $("caption").textContent = news.map((event) => event.text).join(" · ");
+    $("caption").textContent = news.map((event) => toMe(event.text, this.front.me)).join(" · ");
     $("caption").className = kind === "success" ? "good" : ["collision", "timeout", "infeasible"].includes(kind) ? "bad" : "";
     $("clock").textContent = `step ${Math.floor(this.cursor)} of ${this.high}`;
     $("play").querySelector("path").setAttribute("d", this.playing ? "M4 3h3v10H4zM9 3h3v10H9z" : "M4 2.5v11l9-5.5z");

@@ -1,6 +1,7 @@
 // Watching: the list of recordings, dropping one onto the page, and swapping a partner.
 
 import { $, ask, askJson, el, robotTint, tell, withToken } from "./page.js";
+import { titled } from "./words.js";
 
 const ENDS = { success: "task done", collision: "collision", timeout: "out of time", running: "stopped" };
 
@@ -37,24 +38,31 @@ export class Watch {
 
   draw(recordings) {
     const row = (r) => el("li", {}, el("button", { type: "button", "data-recording": r.id, "aria-current": r.id === this.viewer.film?.id ? "true" : null, onclick: () => this.open(r.id) },
-      el("b", {}, r.title), el("span.faint", {}, r.robots.join(" and ")),
+      el("b", {}, r.title), el("span.faint", {}, r.robots.map(titled).join(" and ")),
       el(`span.${r.outcome === "success" ? "good" : "bad"}`, {}, `${ENDS[r.outcome] ?? r.outcome} after ${r.steps} steps`),
       el("span.faint", {}, [r.kind === "recording" ? "" : r.kind, r.folder, r.file].filter(Boolean).join(" / "))));
     const games = this.start.games.map((game) => el("li", {}, el("button", { type: "button", "data-game": game.id, onclick: () => this.join(game.id) },
-      el("b", {}, `live: ${game.title}`), el("span.faint", {}, game.robots.join(" and ")))));
+      el("b", {}, `live: ${game.title}`), el("span.faint", {}, game.robots.map(titled).join(" and ")))));
     const file = el("input", { type: "file", accept: ".npz", hidden: true, onchange: (event) => this.upload(event.target.files[0]) });
     $("list").replaceChildren(
       el("div.head", {}, el("h2", {}, "Recordings"), el("div.spring"), el("button.quiet.icon", { type: "button", "aria-label": "Close", onclick: () => this.list(false) }, "✕")),
       el("ul", {}, ...games, ...recordings.toReversed().map(row)),
-      recordings.length ? "" : el("p.faint", {}, "There is none yet. Drop one here, or make one: housemates watch --scripted --record game.npz"),
+      recordings.length ? "" : el("p.faint", {}, "There is none yet. Drop one here, watch a fresh episode below, or make one: ", el("code", {}, "housemates watch --scripted --record game.npz")),
       el("button", { type: "button", onclick: () => file.click() }, "Open a file …"), file,
-      this.#fresh(),
+      this.#fresh(recordings.length),
       ...(this.viewer.film?.id ? [el("a.faint", { href: withToken(`/api/recording/${this.viewer.film.id}/file`), download: "" }, "Save the shown recording as a file")] : []));
   }
 
-  /** A form for a fresh episode that two partners play, live. */
-  #fresh() {
-    const { tasks, partners, episodes, hz } = this.start;
+  /** A fresh episode that two partners play, live. */
+  begin(task, episode, robots) {
+    this.socket.leave();
+    this.socket.send({ type: "new_game", task, episode, robots, hz: this.start.hz.usual });
+    this.list(false);
+  }
+
+  /** A form for one; open where there is nothing else to watch. */
+  #fresh(count) {
+    const { tasks, partners, episodes } = this.start;
     const task = el("select", { id: "fresh-task" }, ...tasks.map((t) => el("option", { value: t.name }, t.title)));
     const episode = el("input", { id: "fresh-episode", type: "number", min: 0, max: episodes - 1, value: 3 });
     const who = [0, 1].map((r) => el("select", { id: `fresh-${r}` }));
@@ -67,11 +75,9 @@ export class Watch {
     fill();
     const begin = () => {
       const number = Math.max(0, Math.min(episodes - 1, Math.floor(Number(episode.value) || 0)));
-      this.socket.leave();
-      this.socket.send({ type: "new_game", task: task.value, episode: number, robots: who.map((select) => select.value), hz: hz.usual });
-      this.list(false);
+      this.begin(task.value, number, who.map((select) => select.value));
     };
-    return el("details", {}, el("summary", {}, "Watch a fresh episode"), el("div.fields", {}, el("label", {}, "Task", task), el("label", {}, "Episode", episode),
+    return el("details", { open: !count }, el("summary", {}, "Watch a fresh episode"), el("div.fields", {}, el("label", {}, "Task", task), el("label", {}, "Episode", episode),
       ...who.map((select, r) => el("label", {}, `Robot ${r}`, select)), el("button.primary", { type: "button", id: "fresh-begin", onclick: begin }, "Begin")));
   }
 
@@ -112,7 +118,7 @@ export class Watch {
     this.viewer.playing = false;
     const frame = Math.max(0, Math.min(film.length - 2, Math.floor(cursor) - film.first));
     const partners = this.start.partners.filter((p) => !p.task || p.task === film.task);
-    const robot = el("select", { id: "swap-robot" }, ...film.robots.map((name, r) => el("option", { value: r, selected: r === 1 }, `robot ${r} (${name})`)));
+    const robot = el("select", { id: "swap-robot" }, ...film.robots.map((name, r) => el("option", { value: r, selected: r === 1 }, `robot ${r}: ${titled(name)}`)));
     const who = el("select", { id: "swap-partner" }, ...partners.map((p) => el("option", { value: p.name }, p.title)), el("option", { value: "person" }, "me: I take over"));
     const form = el("form", { method: "dialog", onsubmit: (event) => {
       if (event.submitter?.value !== "go") return;

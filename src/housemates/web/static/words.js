@@ -3,18 +3,23 @@
 let actions = [];
 let titles = [];
 let entities = [];
+let partners = new Map();
 
 /** Learn the names that the server uses: its answer to /api/start. */
 export function learn(start) {
   actions = start.actions;
   titles = start.entity_titles;
   entities = start.entities;
+  partners = new Map(start.partners.map((partner) => [partner.name, partner.title]));
 }
 
 export const actionNumber = (name) => actions.indexOf(name);
 export const entityNumber = (name) => entities.indexOf(name);
 export const entityName = (number) => entities[number];
 export const countEntities = () => entities.length;
+
+/** A robot's policy or script as a person says it; recordings made elsewhere name scripts without their shelf. */
+export const titled = (name) => partners.get(name) ?? partners.get(`script/${name}`) ?? (name === "person" ? "a person" : name);
 
 /** An entity as a person says it: "cracker box", "place of the cracker box", "sofa". */
 export function named(entity, things) {
@@ -58,4 +63,11 @@ export function sort(action) {
 export function time(steps, seconds = 0.1) {
   const whole = Math.round(steps * seconds);
   return `${Math.floor(whole / 60)}:${String(whole % 60).padStart(2, "0")}`;
+}
+
+/** What is told about robots by number, told to the person who is one of them: "robot 0 picks the bowl" -> "you pick the bowl". */
+export function toMe(text, me) {
+  if (me < 0) return text;
+  return text.replace(new RegExp(`robot ${me} (cannot|\\w+s) `), (_, verb) => `you ${verb === "cannot" ? verb : verb.replace(/s$/, "")} `)
+    .replace(`robot ${me}`, "you").replace(/robot \d/g, "your partner");
 }
