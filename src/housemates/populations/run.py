@@ -156,14 +156,20 @@ def read(folder: Path) -> Run:
     return from_json(Run, _complete(values, path) if isinstance(values, dict) else values, str(path))
 
 
+LATER = {"pay": "decision", "taste": 0.0}
+"""Settings of methods that runs of earlier versions do not have, as they were then."""
+
+
 def _complete(values: dict[str, Any], path: Path) -> dict[str, Any]:
     """A config with the fields that runs of earlier versions do not have, and with the method's own settings."""
     whole: dict[str, Any] = {"stages": [1], "population": [], "zero_shot": True, "settings": None} | values
     if isinstance(whole.get("policy"), dict):
-        whole["policy"] = {"branches": False} | whole["policy"]
+        whole["policy"] = {"branches": False, "taste": 0.0} | whole["policy"]
     spec = METHODS.get(whole.get("method", ""))
     if spec is not None and whole["settings"] is not None:
-        whole["settings"] = from_json(type(spec.settings), whole["settings"], f"{path}: settings")
+        known = {name: value for name, value in LATER.items() if hasattr(spec.settings, name)}
+        given = known | whole["settings"] if isinstance(whole["settings"], dict) else whole["settings"]
+        whole["settings"] = from_json(type(spec.settings), given, f"{path}: settings")
     return whole
 
 
