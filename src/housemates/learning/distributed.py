@@ -17,6 +17,8 @@ import numpy as np
 import torch
 from torch import distributed
 
+from housemates.learning.shared import SharedSums, WorkerLostError, possible
+
 RESTARTS = 3
 """How often a group with a dead worker is started again, from its last resume point."""
 
@@ -33,6 +35,8 @@ class Group:
         self.rank = 0 if self.alone else distributed.get_rank()
         self.size = 1 if self.alone else distributed.get_world_size()
         self.store: distributed.Store | None = None
+        self._shared: SharedSums | None = None
+        self._made = 0
 
     def wait(self) -> None:
         """Until every worker is here."""
@@ -81,12 +85,22 @@ class Group:
                 p.grad = torch.zeros_like(p)
         gradients = [p.grad for p in learnt if p.grad is not None]
         flat = torch.cat([*(g.reshape(-1) * weight for g in gradients), gradients[0].new_tensor([weight])])
-        distributed.all_reduce(flat)
+        self._sum(flat)
         flat /= flat[-1].clamp(min=1e-8).clone()
         at = 0
         for g in gradients:
             g.copy_(flat[at : at + g.numel()].view_as(g))
             at += g.numel()
+
+    def _sum(self, flat: torch.Tensor) -> None:
+        """Replace numbers [n] by their sums over all workers: through memory on one machine, else over the network."""
+        if self.store is None or flat.is_cuda or not possible(self.size):
+            distributed.all_reduce(flat)
+            return
+        if self._shared is None or self._shared.capacity < flat.numel():
+            self._made += 1
+            self._shared = SharedSums(flat.numel(), self.rank, self.size, self.store, f"sums/{self._made}")
+        self._shared.sum(flat)
 
     def same_weights(self, modules: Iterable[torch.nn.Module]) -> None:
         """Give every worker the weights of rank 0."""
@@ -128,7 +142,7 @@ def join(device: str) -> Group:
 
 def lost(error: RuntimeError) -> bool:
     """Whether an error means that another worker has died."""
-    return isinstance(error, distributed.DistError) or "gloo" in str(error)
+    return isinstance(error, (distributed.DistError, WorkerLostError)) or "gloo" in str(error)
 
 
 def leave() -> None:

@@ -179,12 +179,17 @@ def replay(policy: Policy, seen: dict[str, Tensor], stored: dict[str, Tensor], i
 
 
 def minibatches(index: Tensor, parts: int, rng: np.random.Generator) -> list[Tensor]:
-    """Chunks [B, L] split at random into parts of [L', B'], longest chunk first; parts may be empty."""
+    """Chunks [B, L] dealt at random into parts of [L', B'], longest chunk first; parts may be empty.
+
+    They are dealt in the order of their lengths, so that all parts have as many decisions, and workers that have the same
+    number of chunks need not wait for each other.
+    """
     order = torch.from_numpy(rng.permutation(len(index)))
     length = (index >= 0).sum(1)
+    order = order[length[order].argsort(descending=True, stable=True)]
     cut = []
-    for rows in order.tensor_split(parts):
-        rows = rows[length[rows].argsort(descending=True, stable=True)]
+    for part in range(parts):
+        rows = order[part::parts]
         longest = int(length[rows[0]]) if len(rows) else 0
         cut.append(index[rows, :longest].T.contiguous())
     return cut
