@@ -21,6 +21,7 @@ from housemates import (
     cli_data,
     cli_diversity,
     cli_evaluate,
+    cli_export,
     cli_games,
     cli_holdouts,
     cli_homes,
@@ -91,6 +92,7 @@ def build() -> SubcommandApp:
     data.command(cli_data.replicacad)
     app.command(cli_train.train)
     app.command(cli_evaluate.evaluate)
+    app.command(cli_export.export)
     app.command(partners, name="partners", help="Everybody who can act: list them, let any of them play together.")
     partners.command(name="list")(cli_partners.list_partners)
     partners.command(name="play")(cli_partners.play_partners)

@@ -113,6 +113,26 @@ def minds(partners: Iterable[Partner]) -> dict[Partner, Mind]:
     return found
 
 
+def teams_of(pairs: Sequence[Pair]) -> list[list[Mind]]:
+    """The minds of every pair, the agent's first; policies for another number of robots are refused."""
+    known = minds(p for pair in pairs for p in (pair.agent, *pair.partners))
+    robots = len(pairs[0].partners) + 1
+    for partner in known:
+        expected = partner.meta.get("robots", robots)
+        if robots > 1 and expected != robots:
+            raise ValueError(f"{partner.name} was trained for {expected} robots, here are {robots} - choose another one")
+    return [
+        [replace(known[pair.agent], blind=pair.control == "blind"), *(known[partner] for partner in pair.partners)]
+        for pair in pairs
+    ]
+
+
+def check_count(count: int | None, episodes: Episodes) -> None:
+    """Refuse to play more episodes than there are, or none."""
+    if count is not None and not 1 <= count <= len(episodes):
+        raise ValueError(f"--episodes {count} - there are {len(episodes)} of them; choose 1 to {len(episodes)}")
+
+
 def crossplay(
     pairs: Sequence[Pair],
     episodes: Episodes,
@@ -131,21 +151,11 @@ def crossplay(
     the paper's, whatever the agents were trained for.
     """
     rules = replace(rules or Rules(), reward=Reward())
-    if count is not None and not 1 <= count <= len(episodes):
-        raise ValueError(f"--episodes {count} - there are {len(episodes)} of them; choose 1 to {len(episodes)}")
+    check_count(count, episodes)
     if not pairs:
         return join_rows([])
     which, world = np.arange(count or len(episodes)), pack(episodes, homes)
-    known = minds(p for pair in pairs for p in (pair.agent, *pair.partners))
-    robots = len(pairs[0].partners) + 1
-    for partner in known:
-        expected = partner.meta.get("robots", robots)
-        if robots > 1 and expected != robots:
-            raise ValueError(f"{partner.name} was trained for {expected} robots, here are {robots} - choose another one")
-    teams = [
-        [replace(known[pair.agent], blind=pair.control == "blind"), *(known[partner] for partner in pair.partners)]
-        for pair in pairs
-    ]
+    teams, robots = teams_of(pairs), len(pairs[0].partners) + 1
     shared: dict[str, Any] = {"which": which, "world": world, "threads": threads}
     played = play(episodes, homes, teams, rules, seed, greedy, **shared, progress=progress)
     alone = solo_steps(episodes, homes, rules, which, robots, world, threads)

@@ -7,7 +7,7 @@ plays in the batch, and with any number of threads.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -188,25 +188,32 @@ class _Games:
 
     def play(self, progress: Callable[[int, int], None] | None) -> Played:
         """Play everything."""
-        batch, following, done = self.batch, 0, 0
+        done = 0
+        for jobs in self.rounds():
+            done += len(jobs)
+            if progress is not None and len(jobs):
+                progress(done, len(self.team))
+        return Played(
+            self.team, self.episode, self.robot, **self.results, executed=self.executed if len(self.executed) else None
+        )
+
+    def rounds(self) -> Iterator[np.ndarray]:
+        """Play everything; after each call of the simulator come the games [n] that have just ended."""
+        batch, following = self.batch, 0
         while True:
             free = np.flatnonzero(self.job < 0)[: len(self.team) - following]
             if len(free):
                 self._begin(free, np.arange(following, following + len(free)))
                 following += len(free)
             if (self.job < 0).all():
-                break
+                return
             batch.step(self._ask())
             if len(self.executed):
                 self._count()
             ended = np.flatnonzero((self.job >= 0) & batch.state.over)
+            jobs = self.job[ended]
             self._end(ended)
-            done += len(ended)
-            if progress is not None and len(ended):
-                progress(done, len(self.team))
-        return Played(
-            self.team, self.episode, self.robot, **self.results, executed=self.executed if len(self.executed) else None
-        )
+            yield jobs
 
     def _begin(self, slots: np.ndarray, jobs: np.ndarray) -> None:
         """Start the games jobs [n] in slots [n]."""

@@ -1,0 +1,87 @@
+"""Reads a dataset: numbers and words of its table and the arrays beside it, by name. The arrays are mapped from disk."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from housemates.datasets.layout import COLUMNS, DESCRIPTION, FORMAT, PROBABILITIES, TABLE, WORDS, array_file
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+def describe(folder: Path | str) -> dict[str, Any]:
+    """What `dataset.json` says: task, players, rules, counts, what each observation means."""
+    path = Path(folder) / DESCRIPTION
+    try:
+        found = json.loads(path.read_text())
+        version, _ = found["format"], found["counts"]["decisions"]
+    except FileNotFoundError as error:
+        raise FileNotFoundError(f"no dataset at {folder} - make one with: housemates export --out {folder}") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{path} is damaged ({error}) - export the games again") from error
+    if version != FORMAT:
+        raise ValueError(f"{folder} has format {version}, this version reads {FORMAT} - export the games again")
+    return found
+
+
+def load(folder: Path | str, names: Sequence[str] | None = None) -> dict[str, np.ndarray]:
+    """Columns and arrays by name, each with one entry per decision; names: only these (default: everything).
+
+    Words are object arrays of strings. Observations and `probabilities` are mapped: they are read from disk where they are
+    used, and cannot be written to.
+    """
+    folder, about = Path(folder), describe(folder)
+    arrays = [*about["observations"], PROBABILITIES]
+    known = [*COLUMNS, *arrays]
+    for name in names or ():
+        if name not in known:
+            raise ValueError(f"{folder} has no '{name}' - it has: {', '.join(known)}")
+    wanted = known if names is None else list(names)
+    found = _columns(folder, [name for name in wanted if name in COLUMNS])
+    found |= {name: _array(folder, name) for name in wanted if name in arrays}
+    count = about["counts"]["decisions"]
+    for name, values in found.items():
+        if len(values) != count:
+            raise ValueError(
+                f"{folder} is damaged: {len(values)} entries of '{name}' instead of {count} - export the games again"
+            )
+    return {name: found[name] for name in wanted}
+
+
+def _columns(folder: Path, names: list[str]) -> dict[str, np.ndarray]:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    if not names:
+        return {}
+    words = [name for name in names if name in WORDS]
+    try:
+        table = parquet.read_table(folder / TABLE, columns=names, read_dictionary=words)
+        table = table.unify_dictionaries().combine_chunks()
+        found = {}
+        for name in names:
+            column = table.column(name)
+            if name not in WORDS:
+                found[name] = column.to_numpy()
+                continue
+            # A word is one object however many rows have it.
+            parts = column.chunks
+            known = parts[0].dictionary.to_numpy(zero_copy_only=False) if parts else pa.array([], pa.string()).to_numpy(False)
+            found[name] = known[parts[0].indices.to_numpy()] if parts else known
+    except (pa.ArrowException, OSError, KeyError) as error:
+        raise ValueError(f"{folder / TABLE} is damaged ({str(error).splitlines()[0]}) - export the games again") from error
+    return found
+
+
+def _array(folder: Path, name: str) -> np.ndarray:
+    import numpy as np
+
+    path = folder / array_file(name)
+    try:
+        return np.load(path, mmap_mode="r", allow_pickle=False)
+    except (ValueError, OSError, EOFError) as error:
+        raise ValueError(f"{path} is damaged or missing ({error}) - export the games again") from error
