@@ -104,6 +104,15 @@ def test_by_the_step_a_decision_is_paid_for_its_length_and_nothing_at_chance():
     np.testing.assert_allclose(chance, 0, atol=1e-7)
 
 
+def test_the_weight_goes_from_start_to_end_in_a_number_of_updates():
+    reward = DiversityReward(replace(SMALL, start=0.01, weight=0.03, ramp=4))
+    weights = []
+    for _ in range(6):
+        weights.append(reward.weight)
+        reward.learn()
+    np.testing.assert_allclose(weights, [0.01, 0.015, 0.02, 0.025, 0.03, 0.03])
+
+
 def test_what_is_not_paid_for_is_not_learnt_from():
     reward = DiversityReward(SMALL)
     reward.pay(store(windows(3), np.array([0, 74, 75]), np.zeros(3), np.ones(3)), np.array([0, 1, 2]))
