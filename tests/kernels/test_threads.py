@@ -7,7 +7,7 @@ import threading
 import numpy as np
 import pytest
 
-from housemates.kernels.threads import Threads
+from housemates.kernels.threads import SMALLEST, Threads, edges
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])
@@ -40,6 +40,18 @@ def test_an_error_in_any_block_reaches_the_caller():
 
     with pytest.raises(ValueError, match="block of 77"):
         Threads(2).share(100, work)
+
+
+@pytest.mark.parametrize("threads", [2, 3, 8])
+@pytest.mark.parametrize("size", [2, 31, 512, 4096])
+def test_blocks_shrink_to_a_small_part_of_a_threads_share(size: int, threads: int):
+    sizes = np.diff(edges(size, threads))
+    assert (np.diff(sizes) <= 0).all()
+    assert sizes[-1] <= max(1, size // (SMALLEST * threads))
+
+
+def test_few_blocks_cover_many_pieces():
+    assert len(edges(100_000, 2)) < 20
 
 
 def test_no_threads_are_refused():

@@ -166,6 +166,14 @@ def test_two_threads_draw_the_same_bits_as_one(crowd, kind, dtype, shape):
     assert drawn[0] == drawn[1]
 
 
+def test_no_two_threads_write_to_the_same_cache_line(crowd):
+    lines = []
+    for scratch in Renderer(crowd[0], 64, threads=3)._depth_scratch:
+        spans = [(array.ctypes.data, array.ctypes.data + array.nbytes) for array in scratch]
+        lines.append({line for first, end in spans for line in range(first // 64, (end - 1) // 64 + 1)})
+    assert sum(len(some) for some in lines) == len(set.union(*lines))
+
+
 def test_labels_and_depth_cover_the_same_pixels_in_a_full_home(crowd):
     templates, placed, env, cameras = crowd
     depth, label = np.empty((11, 64, 64), np.float32), np.empty((11, 64, 64), np.int16)

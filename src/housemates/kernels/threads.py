@@ -9,10 +9,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
-import numpy as np
-
-BLOCKS = 6
-"""Blocks per thread: enough that none waits long for another, few enough that taking them costs nothing."""
+SMALLEST = 32
+"""The last blocks are this part of a thread's even share: the longest that one thread waits for another."""
 
 
 class Threads:
@@ -29,9 +27,8 @@ class Threads:
         if self._pool is None or size < 2:
             work(0, 0, size)
             return
-        edges = np.linspace(0, size, min(size, BLOCKS * self.count) + 1).astype(int)
         # Taking the next item of a list's iterator is one step under Python's lock: no block is taken twice.
-        blocks = iter(list(pairwise(edges.tolist())))
+        blocks = iter(list(pairwise(edges(size, self.count))))
 
         def take(thread: int) -> None:
             for low, high in blocks:
@@ -43,3 +40,15 @@ class Threads:
         finally:
             for job in others:
                 job.result()
+
+
+def edges(size: int, threads: int) -> list[int]:
+    """Where blocks that cover 0..size begin and end: large ones first, so that there are few, then smaller and smaller ones.
+
+    With equal blocks a thread that is a little slower leaves the other waiting for a whole one.
+    """
+    ends, smallest = [0], max(1, size // (SMALLEST * threads))
+    while ends[-1] < size:
+        left = size - ends[-1]
+        ends.append(ends[-1] + min(left, max(smallest, left // (2 * threads))))
+    return ends

@@ -13,7 +13,17 @@ import numpy as np
 
 from housemates.homes.home import Home, Parts, body_poses
 from housemates.kernels.compile import announce
-from housemates.kernels.depth import COLOUR, INVERSE, INVERSE_FULL, LABEL, METRES, MILLIMETRES, draw_pictures, new_scratch
+from housemates.kernels.depth import (
+    COLOUR,
+    INVERSE,
+    INVERSE_FULL,
+    LABEL,
+    METRES,
+    MILLIMETRES,
+    Scratch,
+    draw_pictures,
+    new_scratch,
+)
 from housemates.kernels.threads import Threads
 from housemates.sim.scene import KINDS, Placed, Template, gather, home_templates, nothing_placed, pack
 
@@ -21,6 +31,8 @@ NEAR = 0.01
 """Nothing nearer to the camera than this is drawn, metres (Habitat's near plane)."""
 SMALLEST = 8
 """Side of the smallest picture, pixels."""
+LINE = 128
+"""Bytes of memory that processors fetch at once: two cache lines."""
 DEPTH_FORMS = {"float32": METRES, "uint16": MILLIMETRES, "uint8": INVERSE}
 """What a depth picture holds, by the type of the buffer: metres, millimetres, inverse depth (see `metres`)."""
 
@@ -45,7 +57,7 @@ class Renderer:
         self.shapes = gather(templates)
         self._faces = [t.faces for t in templates]
         self._lens = (size / 2 / np.tan(np.radians(hfov) / 2), (size - 1) / 2)
-        self._depth_scratch = [new_scratch(size) for _ in range(threads)]
+        self._depth_scratch = [_own_memory(new_scratch(size)) for _ in range(threads)]
         self._surface_scratch: list = []
 
     def depth(
@@ -75,7 +87,7 @@ class Renderer:
         faces = np.append(self._faces, 0)
         needed = int((faces[placed.home] + faces[placed.template].sum(axis=1)).max(initial=0)) + 1
         if not self._surface_scratch or len(self._surface_scratch[0].paints) <= needed:
-            self._surface_scratch = [new_scratch(self.size, needed) for _ in range(self.threads.count)]
+            self._surface_scratch = [_own_memory(new_scratch(self.size, needed)) for _ in range(self.threads.count)]
         return self._surface_scratch
 
     def _draw(self, form, scratch, placed, env, camera, out, slot) -> None:
@@ -118,6 +130,19 @@ class Renderer:
             raise ValueError(f"slot names pictures {slot.min()} to {slot.max()} - the output holds {pictures}")
         if max(placed.home.max(initial=-1), placed.template.max(initial=-1)) >= count:
             raise ValueError(f"a placed template is out of range - there are templates 0 to {count - 1}")
+
+
+def _own_memory(scratch: Scratch) -> Scratch:
+    """The same in one piece of memory, each array in cache lines of its own: no thread slows another by writing beside it."""
+    ends = np.cumsum([-(-array.nbytes // LINE) * LINE for array in scratch])
+    room = np.zeros(int(ends[-1]) + LINE, np.uint8)
+    room = room[-room.ctypes.data % LINE :]
+    arrays = []
+    for array, first in zip(scratch, (0, *ends[:-1].tolist()), strict=True):
+        piece = room[first : first + array.nbytes].view(array.dtype).reshape(array.shape)
+        piece[...] = array
+        arrays.append(piece)
+    return Scratch(*arrays)
 
 
 def _poses(camera: np.ndarray) -> np.ndarray:
