@@ -82,7 +82,7 @@ def test_a_place_that_is_taken_meanwhile_is_left_alone(tmp_path):
 
 
 def test_a_folder_without_dataset_is_named(tmp_path):
-    with pytest.raises(FileNotFoundError, match="no dataset at .*nowhere - make one with: housemates export"):
+    with pytest.raises(FileNotFoundError, match=r"no dataset at .*nowhere - make one with: housemates export"):
         datasets.load(tmp_path / "nowhere")
 
 
