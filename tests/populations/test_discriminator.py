@@ -91,28 +91,6 @@ def test_decisions_are_paid_log_q_of_the_truth_but_not_early_nor_while_open():
     np.testing.assert_allclose(paid, expected, atol=1e-7)
 
 
-def test_by_the_step_a_decision_is_paid_for_its_length_and_nothing_at_chance():
-    reward, window = DiversityReward(replace(SMALL, pay="step", weight=0.001)), windows(3)
-    clock, duration, label = np.array([0, 100, 300]), np.array([74, 12, 40]), np.array([0, 1, 2])
-    paid = reward.pay(store(window, clock, duration, np.ones(3)), label)
-    told = [by_hand(reward.network, window[i], 100)[i] + np.log(8) for i in (1, 2)]
-    np.testing.assert_allclose(paid, [0, 0.001 * 12 * told[0], 0.001 * 40 * told[1]], atol=1e-7)
-    with torch.no_grad():
-        for parameter in reward.network.last.parameters():
-            parameter.zero_()
-    chance = reward.pay(store(window, clock, duration, np.ones(3)), label)
-    np.testing.assert_allclose(chance, 0, atol=1e-7)
-
-
-def test_the_weight_goes_from_start_to_end_in_a_number_of_updates():
-    reward = DiversityReward(replace(SMALL, start=0.01, weight=0.03, ramp=4))
-    weights = []
-    for _ in range(6):
-        weights.append(reward.weight)
-        reward.learn()
-    np.testing.assert_allclose(weights, [0.01, 0.015, 0.02, 0.025, 0.03, 0.03])
-
-
 def test_what_is_not_paid_for_is_not_learnt_from():
     reward = DiversityReward(SMALL)
     reward.pay(store(windows(3), np.array([0, 74, 75]), np.zeros(3), np.ones(3)), np.array([0, 1, 2]))

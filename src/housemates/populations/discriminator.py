@@ -36,14 +36,6 @@ class Diversity:
     """Behaviours of the population, K."""
     weight: float = 0.01
     """Alpha: a decision is paid this times log q of the true latent; 0 for no discriminator at all."""
-    start: float | None = None
-    """The weight at the first update; none for a constant one. A high weight from the start pays for ending episodes early,
-    before anybody has learnt to succeed."""
-    ramp: int = 200
-    """Updates in which the weight goes from `start` to `weight`, linearly."""
-    pay: Literal["decision", "step"] = "decision"
-    """For what: each decision alike (the paper), or each simulation step that it took, with log K added. By the step neither
-    stalling in many short decisions nor ending an episode early pays, so that the weight can be larger."""
     window: Literal["actions", "xy"] = "actions"
     """What the discriminator sees of each step: position and executed action, or the position alone."""
     quiet: float = 0.1
@@ -62,15 +54,13 @@ class Diversity:
     """Of its Adam."""
 
     def __post_init__(self) -> None:
-        for name in ("redraw", "hidden", "buffer", "batches", "batch", "ramp"):
+        for name in ("redraw", "hidden", "buffer", "batches", "batch"):
             if getattr(self, name) < 1:
                 raise ValueError(f"method.{name} = {getattr(self, name)} - it must be at least 1")
         if not 2 <= self.latents <= MOST:
             raise ValueError(f"method.latents = {self.latents} - a population has 2 to {MOST} behaviours")
         if self.weight < 0:
             raise ValueError(f"method.weight = {self.weight} - give 0 for none, or a positive weight")
-        if self.start is not None and self.start < 0:
-            raise ValueError(f"method.start = {self.start} - give a weight of 0 or more, or none for a constant one")
         if not 0 <= self.quiet < 1:
             raise ValueError(f"method.quiet = {self.quiet} - give a share of the horizon, from 0 to less than 1")
 
@@ -178,14 +168,6 @@ class DiversityReward:
         """Of this rollout: samples, samples told rightly, reward, decisions."""
 
     @property
-    def weight(self) -> float:
-        """What is paid at this update; nothing at all without a discriminator."""
-        settings = self.settings
-        if settings.start is None or not settings.weight:
-            return settings.weight
-        return settings.start + (settings.weight - settings.start) * min(1.0, self.updates / settings.ramp)
-
-    @property
     def needs(self) -> tuple[str, ...]:
         """What is to be stored with each decision (see `Method.needs`)."""
         return ("window",) if self.settings.weight else ()
@@ -194,8 +176,7 @@ class DiversityReward:
         """Bonus [N] float32 of the decisions of a learner, by the discriminator as it is now; label [N]: who made them.
 
         It is weight * log q(label | window at the end of the decision), 0 for open decisions and those that end in the quiet
-        part of the episode. No log K is added: with pay per decision that would pay for stalling. Paid by the step, it is
-        weight * steps * (log q + log K), nothing for a robot that cannot be told.
+        part of the episode. No log K is added: with pay per decision that would pay for stalling.
         """
         if not self.settings.weight:
             return None
@@ -205,9 +186,7 @@ class DiversityReward:
         told = self.log_probabilities(samples)
         right = told[np.arange(len(samples)), samples.label]
         bonus = np.zeros(store.size, np.float32)
-        if self.settings.pay == "step":
-            right = (right + np.log(self.settings.latents)) * store.duration[paid]
-        bonus[paid] = self.weight * right
+        bonus[paid] = self.settings.weight * right
         hits = np.count_nonzero(told.argmax(1) == samples.label)
         self.tally += np.array([len(samples), hits, bonus.sum(dtype=np.float64), np.count_nonzero(store.closed)])
         self.fresh.append(samples)

@@ -156,7 +156,7 @@ def read(folder: Path) -> Run:
     return from_json(Run, _complete(values, path) if isinstance(values, dict) else values, str(path))
 
 
-LATER = {"pay": "decision", "taste": 0.0, "start": None, "ramp": 200}
+LATER = {"taste": 0.0}
 """Settings of methods that runs of earlier versions do not have, as they were then."""
 
 
