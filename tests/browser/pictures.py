@@ -42,13 +42,18 @@ class Photographer:
     def take(self, name: str) -> None:
         """A picture as soon as the page is at rest."""
         time.sleep(1.5)
-        self.tab.page.screenshot(path=self.folder / f"page_{name}{self.tail}.png")
+        self.tab.page.screenshot(path=self.folder / f"page_{name}{self.tail}.png", timeout=120_000)
+
+    def list(self) -> None:
+        """Open the list of recordings, and in it the form for a fresh episode."""
+        self.tab.page.click("#open-list")
+        self.tab.until("document.querySelector('#list details')")
+        self.tab.page.evaluate("document.querySelector('#list details').open = true")
 
     def watch(self) -> None:
         """A fresh episode of two trained robots, as a recording in the middle of it."""
         tab = self.open("&mode=watch")
-        tab.page.click("#open-list")
-        tab.page.click("details summary")
+        self.list()
         tab.page.fill("#fresh-episode", str(WATCHED))
         for robot, name in enumerate(PAIR):
             tab.page.select_option(f"#fresh-{robot}", name)
@@ -65,13 +70,13 @@ class Photographer:
         tab = self.tab
         tab.page.evaluate(f"housemates.seek({SWAPPED})")
         tab.page.click("#swap")
-        tab.page.select_option("#swap-partner", "script/second_half")
+        tab.page.select_option("#swap-partner", "script/first_half")
         tab.page.click("#swap-go")
         tab.until("housemates.other && housemates.latest?.step === " + str(SWAPPED))
         tab.page.select_option("#speed", "10")
         tab.page.click("#play")
         tab.until("housemates.other.live === false")
-        tab.page.evaluate("housemates.seek(Math.round(housemates.steps * 0.7))")
+        tab.page.evaluate(f"housemates.seek({SWAPPED + 35})")
         self.take("swap")
 
     def play(self, also: bool = False) -> None:
@@ -80,6 +85,7 @@ class Photographer:
         if also:
             self.take("setup")
         tab.page.select_option("#partner", "script/second_half")
+        tab.page.select_option("#pace", "6")  # The game must not end before its picture is taken.
         tab.page.fill("#episode", str(PLAYED))
         tab.page.dispatch_event("#episode", "change")
         tab.page.click("#begin")
@@ -91,10 +97,8 @@ class Photographer:
         tab.until("housemates.latest.held[0] === 0")
         tab.page.click("#skills [data-entity='2']")
         step = tab.get("latest.step")
-        tab.until(f"housemates.latest.step > {step + 8}")
-        tab.page.keyboard.press("p")
+        tab.until(f"housemates.latest.step > {step + 2}")
         self.take("play")
-        tab.page.keyboard.press("p")
         tab.until("document.querySelector('#end').open")
         self.take("end")
 
@@ -102,8 +106,7 @@ class Photographer:
         """What the pictures of the documentation do not show."""
         tab = self.open("&mode=watch")
         self.take("empty")
-        tab.page.click("#open-list")
-        tab.page.click("details summary")
+        self.list()
         self.take("list")
         tab.page.click("#help")
         self.take("help")
@@ -125,7 +128,7 @@ def main() -> None:
         table = Table(Options(games=Path(games), runs=runs))
         with running(Page(table)) as port:
             browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
-            kinds = [(dark, phone) for phone in (False, True) for dark in (False, True)] if everything else [(False, False)]
+            kinds = [(dark, phone) for dark in (False, True) for phone in (True, False)] if everything else [(False, False)]
             for dark, phone in kinds:
                 visit = Photographer(browser, f"http://127.0.0.1:{port}", folder, dark, phone)
                 if everything:

@@ -9,7 +9,7 @@ from browser.tab import Tab
 OBJECT, GOAL = 0, 2
 """The first object and its place, as entities."""
 EASY_BY_CLICKS, EASY_BY_KEYS, EASY_TABLE, EASY_GROCERIES = 6, 57, 34, 53
-"""Episodes (two of Tidy House, Set Table, Prepare Groceries) in which the ways of partner and person do not cross, however slow."""
+"""Episodes (two of Tidy House, Set Table, Groceries) in which the partner's way does not cross the person's, however slow."""
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def test_a_person_sets_the_table_with_clicks(playing):
 
 def test_a_person_puts_groceries_away_with_clicks(playing):
     playing.begin(EASY_GROCERIES, task="prepare_groceries")
-    assert "The fridge is open" in playing.page.text_content("#task")
+    assert "in the open fridge to the counter" in playing.page.text_content("#task")
     assert playing.page.locator("#skills [data-entity]").count() == 4
     playing.click(OBJECT)
     playing.until("housemates.latest.held[0] === 0")

@@ -51,13 +51,13 @@ INSTRUCTIONS = {
         "Your partner works too: share the work, and do not bump into each other.",
     ),
     "set_table": (
-        "The bowl is in the right drawer, the apple in the fridge. Open them.",
-        "Bring both to the table, where see-through copies of them stand: the bowl, and the apple in it, in any order.",
+        "Bring the bowl to the table and the apple into the bowl, in any order: see-through copies of them show where.",
+        "The bowl is in the right drawer, the apple in the fridge. Both are closed: open them.",
         "Your partner works too: share the work, and do not bump into each other.",
     ),
     "prepare_groceries": (
-        "The fridge is open. Bring the object in it to the counter, where a see-through copy of it stands.",
-        "Bring the object from the table into the fridge.",
+        "Bring the object in the open fridge to the counter, and the object on the table into the fridge.",
+        "See-through copies of them show where.",
         "Your partner works too: share the work, and do not bump into each other.",
     ),
 }

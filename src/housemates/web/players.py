@@ -44,7 +44,7 @@ def title(partner: Partner) -> str:
         return TITLES[partner.name]
     if method and partner.name.startswith(f"{meta.get('task')}/") and "member" in meta:
         # What comes with the package has a path for a name, too long to be read.
-        return f"a trained robot ({method} from {meta['observations']}, seed {meta['seed']}, member {meta['member']})"
+        return f"trained robot: {method} from {meta['observations']}, {meta['seed']}-{meta['member']}"
     return f"{partner.name} ({method})" if method else partner.name
 
 

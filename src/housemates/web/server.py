@@ -271,9 +271,11 @@ def _number(request: Request, name: str, default: int | None = None) -> int:
 def listen(host: str, port: int) -> socket.socket:
     """A socket that the server listens at; port 0 takes a free one."""
     try:
-        kind, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        found = socket.socket(kind, socket.SOCK_STREAM)
+        kind, _, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        found = socket.socket(kind, socket.SOCK_STREAM, protocol)
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        # A frame is sent at once, not kept back until the one before has been confirmed; connections inherit this.
+        found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         found.bind(address)
         # A browser that is opened before the server is ready waits instead of being turned away.
         found.listen(128)

@@ -195,6 +195,7 @@ function expose() {
     },
     pickAt: (x, y) => viewer.stage.pick(x - $("view").getBoundingClientRect().left, y - $("view").getBoundingClientRect().top, [...(viewer.latest?.held ?? [])]),
     seek: (step) => viewer.seek(step),
+    begin: (task, episode, robots) => watch.begin(task, episode, robots),
     cut: () => socket.line.close(),
   };
 }

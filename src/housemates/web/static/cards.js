@@ -25,12 +25,15 @@ function paint(canvas, depth) {
 export class Cards {
   /** Make the cards of a film's robots. */
   set(film) {
+    // The same home goes on, as when a game becomes a recording: what was seen last stays until there is something newer.
+    const before = this.film?.home_hash === film.home_hash ? this.parts : [];
     this.film = film;
     this.pictures = new Map();
     this.asked = null;
     this.shown = "";
     this.parts = film.robots.map((name, r) => {
       const eye = el("canvas", { width: SIDE, height: SIDE, role: "img", "aria-label": `What robot ${r} sees: depth, near is bright` });
+      if (before[r]) eye.getContext("2d").drawImage(before[r].eye, 0, 0);
       const [doing, hand, value] = [el("b"), el("span"), el("span.faint")];
       const thoughts = el("div.thoughts");
       const who = film.me === r ? "You" : film.me >= 0 ? "Partner" : `Robot ${r}`;

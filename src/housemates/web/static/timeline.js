@@ -75,7 +75,7 @@ export class Timeline {
       this.#lanes(pen, film, n, x, y);
       y += LANE * film.robots.length + 6;
     });
-    this.films.forEach((film, n) => this.#marks(pen, film, n, x, height));
+    this.films.forEach((film, n) => this.#marks(pen, film, n, x));
     pen.strokeStyle = pen.fillStyle = css("--ink");
     pen.lineWidth = 1.5;
     const at = x(this.cursor);
@@ -121,7 +121,7 @@ export class Timeline {
     });
   }
 
-  #marks(pen, film, n, x, height) {
+  #marks(pen, film, n, x) {
     for (const event of film.events) {
       const at = x(film.first + event.tick);
       if (event.kind === "subgoal") {
@@ -139,7 +139,11 @@ export class Timeline {
         pen.fillRect(at - 1, MARKS - 7, 2, 6);
       } else {
         pen.fillStyle = css(event.kind === "success" ? "--good" : "--bad");
-        pen.fillRect(at - 1.5, MARKS - 14, 3, height - MARKS);
+        // Through the film's own lanes, and up to its words.
+        const above = this.films.slice(0, n).reduce((sum, f) => sum + LANE * f.robots.length + 6, MARKS);
+        const top = n ? above - 4 : MARKS - 14;
+        pen.fillRect(at - 1.5, top, 3, above + LANE * film.robots.length - top);
+        if (n) pen.fillRect(at - 1.5, MARKS - 14, 3, 8);
         pen.font = "600 11px system-ui";
         pen.textAlign = "right";
         pen.fillText(event.text, at - 5, MARKS - 7);

@@ -217,7 +217,8 @@ export class Viewer {
     if (!$("transport").hidden) this.timeline.set([this.film, this.other].filter(Boolean), this.low, this.high, this.cursor);
     const news = this.news();
     const kind = news.at(-1)?.kind;
-    $("caption").textContent = news.map((event) => toMe(event.text, this.front.me)).join(" · ");
+    const paused = this.live && this.front.me >= 0 && this.latest?.paused;
+    $("caption").textContent = paused ? "paused: press P to go on" : news.map((event) => toMe(event.text, this.front.me)).join(" · ");
     $("caption").className = kind === "success" ? "good" : ["collision", "timeout", "infeasible"].includes(kind) ? "bad" : "";
     $("clock").textContent = `step ${Math.floor(this.cursor)} of ${this.high}`;
     $("play").querySelector("path").setAttribute("d", this.playing ? "M4 3h3v10H4zM9 3h3v10H9z" : "M4 2.5v11l9-5.5z");
