@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from tyro.conf import Positional
+from tyro.conf import Positional, arg
 
 from housemates.cli_homes import SplitName, TaskName, load_homes, load_set
+from housemates.cli_partners import called
 from housemates.cli_progress import progress
 
 if TYPE_CHECKING:
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
 def evaluate(
     run: Positional[Path | None] = None,
     /,
-    agents: tuple[str, ...] = (),
-    partners: tuple[str, ...] = (),
+    agents: Annotated[tuple[str, ...], arg(aliases=["--agent"])] = (),
+    partners: Annotated[tuple[str, ...], arg(aliases=["--partner"])] = (),
     holdouts: tuple[Path, ...] = (),
     members: bool = False,
     split: SplitName = "eval",
@@ -45,7 +46,7 @@ def evaluate(
 
     Args:
         run: The folder of a run that is complete.
-        agents: Evaluate these instead of a run's agent.
+        agents: Evaluate these instead of a run's agent; pretrained/NAME comes with the package (see `housemates partners`).
         partners: Meet these instead of the holdouts.
         holdouts: Folders of further holdouts (see `housemates holdouts train`) beside those that come with the package.
         members: Members of a run without coordination agent also meet the strangers, each as an agent of its own.
@@ -118,11 +119,11 @@ def of_list(
     from housemates.populations.run import read
     from housemates.sim.rules import Rules
 
-    found = resolve_all(agents, task)
+    found = resolve_all(called(agents), task)
     what = task or next((p.meta["task"] for p in found if p.meta.get("task")), None)
     if what is None:
         raise ValueError("the agents do not say what they were trained for - add --task")
-    resolve_all(agents, what)
+    resolve_all(called(agents), what)
     games = {replace(read(run).training.rules, reward=Rules().reward) for p in found if (run := run_folder(p)) is not None}
     if len(games) > 1:
         raise ValueError("the agents were trained by different rules (speed, interruption) - evaluate them one by one")
@@ -140,7 +141,7 @@ def strangers(task: str, partners: tuple[str, ...], folders: tuple[Path, ...]) -
     from housemates.policies.partners import resolve_all
 
     if partners:
-        return resolve_all(partners, task)
+        return resolve_all(called(partners), task)
     found = holdouts(task, folders)
     if all(p.kind == "script" for p in found):
         print(f"note: there are no learned holdouts for {task} - make some: housemates holdouts train --task {task}")

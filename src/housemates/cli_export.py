@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
+
+from tyro.conf import arg
 
 from housemates.cli_evaluate import of_list
 from housemates.cli_homes import SplitName, TaskName, load_homes, load_set
@@ -12,8 +14,8 @@ from housemates.cli_progress import progress
 
 
 def export(
-    agents: tuple[str, ...] = (),
-    partners: tuple[str, ...] = (),
+    agents: Annotated[tuple[str, ...], arg(aliases=["--agent"])] = (),
+    partners: Annotated[tuple[str, ...], arg(aliases=["--partner"])] = (),
     games: Path | None = None,
     observations: tuple[str, ...] = ("state", "predicates"),
     size: int = 64,

@@ -3,11 +3,14 @@
 import pytest
 
 from housemates.cli import main
+from housemates.cli_partners import called
 from housemates.evaluation.holdouts import mark
 from housemates.evaluation.rows import read_rows
 from housemates.policies import partners
+from housemates.policies.checkpoint import save_policy
 from housemates.policies.partners import is_holdout
-from small_runs import small_run
+from housemates.policies.policy import Policy
+from small_runs import TINY, small_run
 
 FEW = ("--split", "dev", "--episodes", "3", "--threads", "1")
 
@@ -65,6 +68,34 @@ def test_any_agents_play_with_any_partners(run, tmp_path):
     rows = read_rows(out)
     assert rows.num_rows == 3 * 2 * 3
     assert set(rows["evaluation"].to_pylist()) == {"crossplay"}
+
+
+def shipped(tmp_path, *names: str) -> None:
+    """Policies that nobody trained come with the package."""
+    for seed, name in enumerate(names):
+        save_policy(tmp_path / "agents" / name, Policy(TINY, seed=seed), {"task": "tidy_house", "method": "bdp"})
+
+
+def test_an_agent_that_comes_with_the_package_is_evaluated_by_a_short_name(tmp_path):
+    shipped(tmp_path, "tidy_house/examples/bdp-tidy_house-state-0", "tidy_house/examples/pbt-tidy_house-state-0")
+    out = tmp_path / "rows.parquet"
+    for name in ("pretrained/bdp-tidy_house", "pretrained/bdp-tidy_house-state-0"):
+        assert main(["evaluate", *FEW, "--agent", name, "--partner", "script/noop", "--out", str(out)]) == 0
+        assert read_rows(out)["agent"].to_pylist() == ["tidy_house/examples/bdp-tidy_house-state-0"] * 3
+
+
+def test_a_short_name_means_everybody_who_is_called_so(tmp_path):
+    shipped(tmp_path, "tidy_house/examples/a-depth-0", "tidy_house/examples/a-state-0", "set_table/examples/ab-state-0")
+    assert called(["pretrained/a", "random"]) == ["tidy_house/examples/a-depth-0", "tidy_house/examples/a-state-0", "random"]
+    assert called(["pretrained/set_table"]) == ["set_table/examples/ab-state-0"]
+
+
+def test_a_name_that_nothing_in_the_package_has_is_told_with_those_there_are(tmp_path, capsys):
+    shipped(tmp_path, "tidy_house/examples/pbt-0")
+    message = told(capsys, "evaluate", "--agent", "pretrained/bdp-tidy_house")
+    assert message == (
+        "housemates: no policy 'pretrained/bdp-tidy_house' comes with the package - choose one of: tidy_house/examples/pbt-0"
+    )
 
 
 def test_the_same_command_writes_the_same_bytes(run, tmp_path):

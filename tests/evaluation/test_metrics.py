@@ -156,6 +156,24 @@ def test_a_partner_that_was_copied_into_the_package_keeps_its_best_response():
     assert proximity(rows, {("gt-1", "1"): 1.0}).value == 0.5
 
 
+def test_members_of_a_team_in_the_package_are_one_run_and_each_others_best_response():
+    place = "tidy_house/holdouts/gt_coord-state-100"
+    mates = [("0", "1", ALL), ("1", "0", HALF)]
+    parts = [
+        pair(f"{place}-{a}", "gt_coord", 100, (f"{place}-{p}", "learned", "gt_coord-state-100"), "crossplay", success=won)
+        for a, p, won in mates
+    ]
+    rows = rows_of(join_rows(parts))
+    assert rows.distinct("agent_run") == ["gt_coord-state-100"]
+    assert best_responses(rows) == {("gt_coord-state-100", "1"): 1.0, ("gt_coord-state-100", "0"): 0.5}
+
+
+def test_seeds_of_an_agent_in_the_package_stay_apart():
+    names = [f"tidy_house/examples/bdp-tidy_house-state-{seed}" for seed in range(2)]
+    rows = rows_of(join_rows([pair(name, "bdp", seed, HOLDOUTS[0]) for seed, name in enumerate(names)]))
+    assert rows.distinct("agent_run") == names
+
+
 def test_proximity_is_capped_and_leaves_out_what_has_no_bound():
     rows = played(("a", HALF), ("b", ALL), ("c", ALL), ("d", ALL))
     found = proximity(rows, {("a", ""): 1.0, ("b", ""): 0.5, ("c", ""): 0.0})

@@ -30,6 +30,10 @@ BEST_RESPONSE = "best_response"
 """Method of agents that were trained for one partner only."""
 MEMBER = re.compile(r"/(agent|z?\d+)$")
 """The last piece of a name of somebody in a run."""
+TEAM = "gt_coord"
+"""Method of teams that were trained together."""
+SHIPPED = re.compile(r"^\w+/(?:examples|holdouts)/(.+)-\d+$")
+"""A member of a team that comes with the package: its run."""
 SCRIPTED, LEARNED = "script", ("learned", "latent")
 """Kinds of partners that the paper's table 5 tells apart."""
 
@@ -93,10 +97,19 @@ def rows_of(table: pa.Table) -> Rows:
             columns[name][np.arange(MOST_SUBGOALS) < lengths[:, None]] = column.flatten().to_numpy()
         else:
             columns[name] = column.to_numpy(zero_copy_only=False)
-    runs = [MEMBER.sub("", str(agent)) for agent in words["agent"]]
+    methods = dict(zip(columns["agent"].tolist(), columns["method"].tolist(), strict=True))
+    runs = [
+        run_of(str(agent), str(words["method"][methods[k]]) if k in methods else "") for k, agent in enumerate(words["agent"])
+    ]
     words["agent_run"], which = np.unique(np.array(runs, str), return_inverse=True)
     columns["agent_run"] = which[columns["agent"]] if len(table) else columns["agent"]
     return Rows(columns, words)
+
+
+def run_of(agent: str, method: str) -> str:
+    """The training run an agent comes from, by its name; members of a team in the package are named after theirs."""
+    found = SHIPPED.match(agent) if method == TEAM else None
+    return found[1] if found else MEMBER.sub("", agent)
 
 
 def by_partner(rows: Rows, column: str = "success") -> dict[str, float]:
@@ -200,7 +213,7 @@ def best_responses(rows: Rows) -> dict[tuple[str, str], float]:
 
     Those are agents of method `best_response`, and for members of a team trained together the team mates.
     """
-    mates = (rows["method"] == "gt_coord") & (rows["agent_run"] == rows["partner_run"]) & (rows["agent"] != rows["partner"])
+    mates = (rows["method"] == TEAM) & (rows["agent_run"] == rows["partner_run"]) & (rows["agent"] != rows["partner"])
     found = rows.take((mates | (rows["method"] == BEST_RESPONSE)) & (rows["control"] == ""))
     runs = dict(zip(found["partner"].tolist(), found["partner_run"].tolist(), strict=True))
     _, partners, matrix = success_matrix(found)
