@@ -176,7 +176,7 @@ def new_run(asked: dict, change: tuple[str, ...], device: str) -> Run:
         task=given.get("task", "tidy_house"),
         preset=name,
         observations=observations,
-        split=given.get("split", preset.split),
+        split=given.get("split", preset.homes(given.get("task", "tidy_house"))),
         robots=robots,
         workers=given.get("workers", 1),
         threads=given.get("threads", 1),

@@ -72,6 +72,20 @@ def test_changes_reach_policy_and_training():
     assert (run.policy.hidden, run.training.ppo.epochs, run.training.rules.speed) == (64, 7, "slow")
 
 
+@pytest.mark.parametrize(
+    ("preset", "task", "split"),
+    [
+        ("state", "tidy_house", "train"),
+        ("state", "set_table", "varied"),
+        ("laptop", "prepare_groceries", "varied"),
+        ("paper", "set_table", "train"),
+    ],
+)
+def test_tasks_in_the_kitchen_train_in_more_kitchens_than_the_paper_s(preset, task, split):
+    assert new_run({"preset": preset, "task": task}, (), "cpu").split == split
+    assert new_run({"preset": preset, "task": task, "split": "dev"}, (), "cpu").split == "dev"
+
+
 def test_a_preset_sets_what_a_method_leaves_open_and_nothing_else():
     preset = Preset("", method={"weight": 0.5, "taste": 0.3, "unknown": 1})
     assert preset.settings(BDPSettings()) == BDPSettings(weight=0.5, taste=0.3)

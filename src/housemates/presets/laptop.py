@@ -11,4 +11,5 @@ LAPTOP = Preset(
     informed=True,
     training=Training(decisions=10_000_000, homes=256, rollout=32, ppo=replace(RECIPE, auxiliary=0.1)),
     method=DIVERSITY,
+    kitchens="varied",
 )

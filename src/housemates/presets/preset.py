@@ -33,6 +33,8 @@ PAPER_NETWORKS: dict[str, Callable[[], PolicyConfig]] = {
     "predicates": PolicyConfig.paper_predicates,
     "rgb": lambda: PolicyConfig.paper(rgb=True),
 }
+KITCHEN_TASKS = ("set_table", "prepare_groceries")
+"""Tasks with work in the kitchen: who has seen three kitchens only fails in a fourth (docs/learning.md)."""
 NETWORKS = {"laptop": LAPTOP_NETWORKS, "paper": PAPER_NETWORKS}
 
 
@@ -52,6 +54,8 @@ class Preset:
     """Whether the critic sees the ground truth in training."""
     split: str = "train"
     """Where the homes come from."""
+    kitchens: str | None = None
+    """Where they come from for KITCHEN_TASKS, if not from there too."""
     training: Training = field(default_factory=Training)
     """How long and how widely."""
     method: dict[str, Any] = field(default_factory=dict)
@@ -64,6 +68,10 @@ class Preset:
             raise ValueError(f"no observations '{observations}' - {nearest(observations, list(family))}")
         config = replace(family[observations](), robots=robots, privileged=privileged_size(robots) if self.informed else 0)
         return config if self.hidden is None else replace(config, hidden=self.hidden, features=self.hidden)
+
+    def homes(self, task: str) -> str:
+        """The split that robots train in for a task."""
+        return self.kitchens if self.kitchens and task in KITCHEN_TASKS else self.split
 
     def settings(self, settings: Any) -> Any:
         """A method's settings with those of the preset; what makes the method what it is (an ablation, say) stays."""

@@ -9,4 +9,5 @@ STATE = Preset(
     observations="state",
     training=Training(decisions=12_000_000, homes=256, rollout=32, ppo=RECIPE),
     method=DIVERSITY,
+    kitchens="varied",
 )
