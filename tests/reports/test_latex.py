@@ -5,6 +5,7 @@ import re
 import pytest
 
 from evaluations import grid
+from housemates.reports.heat_map import subgoal_table
 from housemates.reports.paper_tables import paper_tables
 from housemates.reports.summary import comparison_table, control_table, partner_table, run_table, zero_shot_table
 from housemates.reports.tables import Cell, Table, latex
@@ -24,7 +25,8 @@ def tables() -> list[Table]:
     """Everything a report of two tasks has."""
     rows = grid(("sp", "pbt", "bdp", "pbt_state"), seeds=2, task="set_table")
     summaries = [zero_shot_table(rows, resamples=20), control_table(rows), comparison_table(rows, resamples=20)]
-    return [*summaries, *paper_tables(rows), partner_table(rows, "set_table"), run_table(rows), ODD]
+    partners = [partner_table(rows, "set_table"), subgoal_table(rows, "set_table")]
+    return [*summaries, *paper_tables(rows), *partners, run_table(rows), ODD]
 
 
 FOUND = {table.name: table for table in tables()}

@@ -7,6 +7,7 @@ from evaluations import EPISODES, grid, pair, run_rows
 from housemates.evaluation.metrics import mean_over_partners, per_run, rows_of, worst_partners
 from housemates.evaluation.rows import join_rows
 from housemates.evaluation.stats import Interval
+from housemates.reports.heat_map import subgoal_table
 from housemates.reports.summary import comparison_table, control_table, partner_table, run_table, zero_shot_table
 from housemates.reports.tables import Cell, Table, console, interval, latex, markdown, page
 
@@ -123,6 +124,18 @@ def test_methods_that_see_different_things_are_not_compared():
 def test_scripted_partners_come_first():
     names = [row[0] for row in partner_table(grid(), "tidy_house").rows]
     assert names[:4] == ["script/noop", "script/first_half", "script/second_half", "gt_coord-state-100/0"]
+
+
+def test_who_did_what_is_counted_for_every_method_and_partner():
+    rows = grid(("pbt", "bdp"))
+    table = subgoal_table(rows, "tidy_house")
+    assert table.columns == ("method", "sees", "partner", "pick object 0", "place object 0", "pick object 1", "place object 1")
+    assert len(table.rows) == 2 * len(rows.only(evaluation="zsc").distinct("partner"))
+    for method, _, partner, *cells in table.rows:
+        assert isinstance(partner, str)
+        mine = rows.only(evaluation="zsc", method=str(method).lower(), partner=partner)["subgoals"]
+        counted = [100 * sum(int(who) == 1 for who in column) / len(mine) for column in mine.T[:4]]
+        assert [cell.value for cell in cells if isinstance(cell, Cell)] == pytest.approx(counted)
 
 
 def test_runs_are_listed_with_seed_and_budget():

@@ -36,6 +36,8 @@ COLOURS = {
 }  # fmt: skip
 """One colour per method, after Okabe and Ito."""
 MARKERS = "osD^vhp<>H8d"
+SHIPPED = re.compile(r"^\w+/(?:examples|holdouts)/")
+"""Where policies lie in the package: no part of a name on an axis."""
 
 
 def check_figures() -> None:
@@ -182,7 +184,7 @@ def cross_play(rows: Rows, task: str) -> Figure:
     right = partners_in_order(mine)
     matrix = matrix[:, [found.index(partner) for partner in right]]
     figure, axes = canvas(1, 1, min(1.6 + 0.32 * len(left), 11.0))
-    names = [short(name) if name.startswith("script/") else name for name in left]
+    names = [short(name) if name.startswith("script/") else SHIPPED.sub("", name) for name in left]
     draw_matrix(axes[0][0], 100 * matrix, names, [short(p) for p in right], "success, percent", 100)
     axes[0][0].set_title(f"{paper.TASKS[task]}: agents (rows) with partners (columns)")
     return figure

@@ -11,6 +11,7 @@ from housemates.evaluation.metrics import Rows, agent_runs, subgoal_shares
 from housemates.reports import paper
 from housemates.reports.figures import canvas, draw_matrix, short
 from housemates.reports.summary import groups, label, partners_in_order
+from housemates.reports.tables import Cell, Table
 from housemates.tasks.tasks import TASKS
 
 if TYPE_CHECKING:
@@ -37,12 +38,29 @@ def shares(rows: Rows, evaluation: str) -> tuple[list[str], np.ndarray]:
     return order, found[:, [names.index(name) for name in order]]
 
 
+def subgoal_table(rows: Rows, task: str) -> Table:
+    """The upper half of the heat map as numbers, for every method and unseen partner, percent."""
+    lines: list[tuple[str | Cell, ...]] = []
+    for _, method, seen, mine in groups(rows.only(task=task, evaluation="zsc")):
+        partners, found = shares(mine, "zsc")
+        for partner, column in zip(partners, found.T, strict=True):
+            lines.append((label(method), seen, partner, *(Cell(100 * share, digits=0) for share in column)))
+    title = f"{paper.TASKS[task]}: p(sub-goal done by the coordination agent given the partner), percent"
+    notes = ("All seeds together. What is missing to 100 was done by the partner or by nobody.",)
+    return Table(f"subgoals_{task}", title, ("method", "sees", "partner", *subgoal_names(task)), tuple(lines), notes)
+
+
+def subgoal_names(task: str) -> list[str]:
+    """The sub-goals of a task in words."""
+    return [f"{s.verb} {THINGS.get(s.thing, s.thing)}" for s in TASKS[task].subgoals]
+
+
 def heat_map(rows: Rows, task: str, observations: str) -> Figure:
     """Unseen partners above, training population below; a column of panels for each method."""
     wanted = rows.only(task=task, evaluation=("zsc", "train_pop"), observations=observations)
     wide = {m: mine for _, m, _, mine in groups(wanted) if len(mine.only(evaluation="zsc"))}
     methods = sorted(wide, key=lambda m: FIRST.index(m) if m in FIRST else len(FIRST))[:MOST_METHODS]
-    names = [f"{s.verb} {THINGS.get(s.thing, s.thing)}" for s in TASKS[task].subgoals]
+    names = subgoal_names(task)
     both = [e for e in ("zsc", "train_pop") if any(len(wide[m].only(evaluation=e)) for m in methods)]
     tall = 0.9 + len(both) * (1.0 + 0.26 * len(names))
     figure, axes = canvas(len(both) * _lines(methods), _across(methods), tall * _lines(methods) - 0.4, sharey=True)

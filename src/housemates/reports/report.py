@@ -21,6 +21,7 @@ from housemates.kernels.files import check_place, write_whole
 from housemates.reports import films, paper, summary
 from housemates.reports.figures import check_figures
 from housemates.reports.gallery import draw_all
+from housemates.reports.heat_map import subgoal_table
 from housemates.reports.page import Picture, Section, write_page
 from housemates.reports.paper_tables import paper_tables
 from housemates.reports.runs import Source, gather, read_source, select
@@ -73,11 +74,12 @@ def write_report(paths: Sequence[Path], out: Path, options: Options | None = Non
     compared = summary.comparison_table(rows, options.seed, options.resamples)
     printed = paper_tables(rows)
     single = [summary.partner_table(rows, task) for task in _tasks(rows.only(evaluation="zsc"))]
+    shares = [subgoal_table(rows, task) for task in _tasks(rows.only(evaluation="zsc"))]
     runs = summary.run_table(rows)
     drawn = draw_all(rows, sources, out / "figures", options.seed, progress)
     shown, missing = _films(rows, sources, out / "films", options.holdouts, progress) if options.films else ([], [])
     notes = [*_controls_missing(rows), *notes, *missing]
-    tables = [*headline, *([compared] if compared.rows else []), *printed, *single, runs]
+    tables = [*headline, *([compared] if compared.rows else []), *printed, *single, *shares, runs]
     made = how_made(sources, rows, paths, out, options)
     sections = [
         Section("zero-shot", "With strangers", tables=headline[:1], pictures=drawn["success"]),
@@ -85,7 +87,7 @@ def write_report(paths: Sequence[Path], out: Path, options: Options | None = Non
         Section("films", "Films", films=shown),
         Section("comparisons", "Methods compared", tables=[compared] if compared.rows else []),
         Section("heat-maps", "Who does what", pictures=drawn["heat_map"], words=_HEAT if drawn["heat_map"] else ""),
-        Section("partners", "Partner by partner", tables=single, pictures=drawn["partners"]),
+        Section("partners", "Partner by partner", tables=[*single, *shares], pictures=drawn["partners"]),
         Section("paper", "The paper's tables, with ours", tables=printed),
         Section("cross-play", "Everybody with everybody", pictures=drawn["cross_play"]),
         Section("diversity", "Diversity of the populations", pictures=drawn["diversity"]),
