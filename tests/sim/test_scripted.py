@@ -9,7 +9,7 @@ import pytest
 from batches import EPISODES, make, play, scripted
 from housemates.homes.generate import generate_home
 from housemates.homes.home import Home
-from housemates.homes.replicacad import load_replicacad
+from housemates.homes.replicacad import load_replicacad, replicacad_scenes
 from housemates.sim.batch import Batch
 from housemates.sim.rules import SPEEDS, Rules
 from housemates.sim.scripted import HALVES, SCRIPTS, plans, script
@@ -17,6 +17,7 @@ from housemates.sim.state import SUCCESS, TIMEOUT
 from housemates.tasks.episodes import generate_episodes, with_approach
 from housemates.tasks.goals import ACTIONS
 from housemates.tasks.tasks import TASKS, get_task
+from lone import COUNTED, HABITAT, HABITAT_SLIDING, OURS, steps, walk
 
 LONG = 5000
 """A horizon that nothing reaches, steps."""
@@ -66,6 +67,56 @@ def test_a_lone_robot_completes_99_percent_of_a_thousand_episodes(task: str, spe
     within = (ended.steps <= 750).mean()
     print(f"{task} {speed}: mean {ended.steps.mean():.0f} steps, {ended.travelled.mean():.1f} m, {within:.1%} within 750")
     assert (ended.outcome == SUCCESS).mean() >= 0.99
+
+
+@pytest.fixture(scope="module")
+def many_real(replica_cad: Path) -> list[Home]:
+    """Every third of the real homes that have a navigation mesh, in plan only."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        scenes = [scene for scene in replicacad_scenes(replica_cad) if (replica_cad / f"navmeshes/{scene}.navmesh").exists()]
+        return [load_replicacad(replica_cad, scene, meshes=False) for scene in scenes[::3]]
+
+
+RUNGS = {
+    "ours": ("solo", False, OURS),
+    "in a fixed order": ("solo_first", False, OURS),
+    "and from the nearest floor point": ("solo_first", True, OURS),
+    "and driven by Habitat's controller, sliding": ("solo_first", True, HABITAT_SLIDING),
+    "and without sliding": ("solo_first", True, HABITAT),
+}
+"""From our lone robot to Habitat's: script, whether it stands at the nearest floor point, who drives."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("speed", ["slow", "fast"])
+@pytest.mark.parametrize("task", TASKS)
+def test_a_lone_robot_takes_longer_by_each_of_habitats_rules(many_real: list[Home], task: str, speed: str):
+    count = 10 * len(many_real)
+    made = with_approach(generate_episodes(task, many_real, count, seed=11, spawns=True), many_real)
+    batch = Batch(made, many_real, count, 1, Rules(speed=speed, horizon=LONG), stored_spawns=True, autoreset=False)
+    spent = {}
+    for name, (plan, nearest, driver) in RUNGS.items():
+        batch.script(0, script(plan))
+        batch.reset(np.arange(count))
+        counted = walk(batch, nearest, driver)
+        arrived, spent[name] = counted[:, -1] == 0, steps(counted).mean()
+        parts = ", ".join(f"{value:.1f} {what}" for what, value in zip(COUNTED, counted[arrived].mean(axis=0), strict=True))
+        print(
+            f"{task} {speed} {name}: {spent[name]:.0f} steps; {steps(counted[arrived]).mean():.0f} in the {arrived.mean():.1%}"
+        )
+        print(f"    of episodes without a navigation that the cap ended, of these {parts}")
+    in_fixed_order = list(spent.values())[1:]  # the better order is better in metres, in steps it may be even
+    assert in_fixed_order == sorted(in_fixed_order)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("task", TASKS)
+def test_a_walk_by_our_skills_is_what_the_simulator_plays(many_real: list[Home], task: str):
+    played = solo(task, many_real, len(many_real), "slow")
+    ended = played.ended.steps.copy()
+    played.reset(np.arange(played.size))
+    assert (steps(walk(played)) == ended).all()
 
 
 @pytest.mark.parametrize("task", TASKS)
