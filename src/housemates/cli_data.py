@@ -42,13 +42,13 @@ def episodes(task: TaskName | None = None, split: SplitName | None = None) -> No
 
 def print_episodes(tasks: list[str] | None, splits: list[str] | None) -> None:
     """Load (or make) and check episode sets, print a line for each; an error if one breaks a rule."""
-    from housemates.tasks.episodes import SIZES
+    from housemates.homes.generate import PAPER
     from housemates.tasks.tasks import TASKS
     from housemates.tasks.validate import validate
 
     broken = []
     print(f"{'task':<18} {'split':<6} {'episodes':>8} {'homes':>5} {'size':>8} {'load or make':>12} {'check':>8}  rules")
-    for split in splits or SIZES:
+    for split in splits or PAPER:
         homes = load_homes(split)
         for task in tasks or TASKS:
             started = time.perf_counter()

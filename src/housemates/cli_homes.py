@@ -60,7 +60,7 @@ def sheet(out: Path = Path("homes.png"), count: int = 12, split: SplitName | Non
     Args:
         out: The picture.
         count: How many homes.
-        split: Only homes of one split; taken evenly from all splits if not given.
+        split: Only homes of one split; taken evenly from train, dev, eval and test if not given.
     """
     from housemates.reports.floor_plan import check_drawing, contact_sheet
 
@@ -111,12 +111,12 @@ def find_scene(home: Home, task: str, number: int) -> Scene:
 
 
 def load_homes(split: str | None) -> list[Home]:
-    """The homes of one split, or of all; with progress where they must be generated first."""
-    from housemates.homes.generate import SPLITS
+    """The homes of one split, or of the paper's and dev; with progress where they must be generated first."""
+    from housemates.homes.generate import PAPER
     from housemates.homes.splits import load_split
 
     found = []
-    for name in [split] if split else list(SPLITS):
+    for name in [split] if split else PAPER:
         with progress(f"homes of {name}") as report:
             found += load_split(name, progress=report)
     return found

@@ -27,6 +27,8 @@ SPLITS = {
 
 The first four are the paper's, with dev homes to choose by. `varied` is for training with more kitchens than the paper's three,
 `kitchens` for choices about robots in kitchens they have not seen. Homes depend on a split's place in this table."""
+PAPER = ("train", "dev", "eval", "test")
+"""The splits that are meant by all homes."""
 
 OBSTACLE = (0.1, 1.5)
 """Parts that reach into these heights block a robot: above what it drives over, below its top (spec section 2)."""

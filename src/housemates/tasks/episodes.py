@@ -32,6 +32,8 @@ __all__ = [
 
 SIZES = {"train": 10_000, "dev": 100, "eval": 100, "test": 100, "varied": 10_000, "kitchens": 100}
 """Episodes per task and split (paper, appendix A: 10,000 to train, 100 to evaluate)."""
+TRAINING = ("train", "varied")
+"""Splits to train in: robots start somewhere else each time."""
 SEEDS = {"train": 0, "dev": 1, "eval": 2, "test": 3, "varied": 4, "kitchens": 5}
 SOURCES = (
     "tasks/*.py",
@@ -44,7 +46,7 @@ SOURCES = (
 def load_episodes(
     task: str, split: str, *, homes: Sequence[Home] | None = None, clutter: int = 0, progress: Progress | None = None
 ) -> Episodes:
-    """The episodes of a task in a split, with approach cells, and for all splits but `train` with the robots' starts.
+    """The episodes of a task in a split, with approach cells, and where nobody trains with the robots' starts.
 
     homes: the split's homes, if they are loaded already. progress(done, count) is called while episodes are made.
     """
@@ -60,7 +62,7 @@ def load_episodes(
     with suppress(ValueError, FileNotFoundError):
         return read_episodes(folder, homes)
     made = generate_episodes(
-        task, homes, SIZES[split], SEEDS[split], split=split, clutter=clutter, spawns=split != "train", progress=progress
+        task, homes, SIZES[split], SEEDS[split], split=split, clutter=clutter, spawns=split not in TRAINING, progress=progress
     )
     save_episodes(folder, with_approach(made, homes))
     return read_episodes(folder, homes)
