@@ -167,21 +167,15 @@ class Cameras:
         self.placed.label[:, DOORS + on_robots :] = [OBJECT_LABEL, OBJECT_LABEL + 1] + [CLUTTER_LABEL] * CLUTTER
         chain = fetch.chain()
         self.body = Body(chain.origin, chain.axis, chain.kind, chain.parent, chain.joint, fetch.camera_to_base())
-        self._links = np.zeros((threads, 1, robots, len(links), 4, 4))
+        self._links = np.zeros((1, robots, len(links), 4, 4))
         self._clutter = tuple(np.ascontiguousarray(getattr(episodes, k)) for k in ("clutter_kind", "clutter", "clutter_yaw"))
 
     def update(self, records: np.ndarray, shown: np.ndarray) -> None:
-        """Bring the homes of the mask shown [E] up to date with the state."""
-        kinds, points, yaws = self._clutter
-
-        def place(thread: int, low: int, high: int) -> None:
-            some = slice(low, high)
-            place_everything(
-                self.world, records[some], kinds, points, yaws, self.body, shown[some], self.first_object, self._links[thread],
-                self.placed.template[some], self.placed.pose[some], self.placed.home[some],
-            )  # fmt: skip
-
-        self.renderer.threads.share(len(shown), place)
+        """Bring the homes of the mask shown [E] up to date with the state, on this thread: to wake others would take longer."""
+        place_everything(
+            self.world, records, *self._clutter, self.body, shown, self.first_object, self._links,
+            self.placed.template, self.placed.pose, self.placed.home,
+        )  # fmt: skip
 
     def heads(self, name: str, records: np.ndarray, which: np.ndarray, out: np.ndarray) -> None:
         """Head pictures of the robots in which [E, R] into out [E, R, S, S, C]; other rows are left as they are."""
