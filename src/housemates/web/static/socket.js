@@ -49,15 +49,20 @@ export class Socket {
     };
   }
 
+  /** Whether a message would arrive: a line is cut a moment before its end is told. */
+  get usable() {
+    return this.connected && this.line.readyState === WebSocket.OPEN;
+  }
+
   /** Send a message, now or as soon as the line is there. */
   send(message) {
-    if (this.connected) this.line.send(JSON.stringify(message));
+    if (this.usable) this.line.send(JSON.stringify(message));
     else this.waiting.push(message);
   }
 
   /** Input of a moment: worth nothing later. */
   hint(message) {
-    if (this.connected) this.line.send(JSON.stringify(message));
+    if (this.usable) this.line.send(JSON.stringify(message));
   }
 
   /** The frame has been drawn: the server may send the newest. */
