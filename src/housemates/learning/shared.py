@@ -1,4 +1,4 @@
-"""Sums over the workers of one machine through shared memory: a tenth of what the same sum costs over a socket.
+"""Sums over the workers of one machine through shared memory, without a socket between them.
 
 Everybody writes its numbers into a row of its own, waits until all rows are there, and adds them up in the order of the
 workers, so that all get the same bits. Two tables take turns: nobody writes into one that somebody may still read.
@@ -55,7 +55,7 @@ class SharedSums:
         self._counters[rank, 1] = os.getpid()
         self._arrive()
         if rank == 0:
-            # Whoever has the file open keeps it; nothing stays behind, however this ends.
+            # Whoever has the file open keeps it; from here on nothing stays behind, however the run ends.
             Path(path).unlink()
 
     def sum(self, flat: torch.Tensor) -> None:
