@@ -9,7 +9,7 @@ from typing import get_args
 import pytest
 
 from housemates import cli_homes
-from housemates.cli import EXTRAS, main, one_line, remedy
+from housemates.cli import EXTRAS, gathered, main, one_line, remedy
 from housemates.cli_homes import SplitName, TaskName
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -186,3 +186,17 @@ def test_a_missing_module_of_an_extra_ends_a_command_in_one_line(monkeypatch, ca
 
 def test_figures_of_speed_need_a_place_before_they_are_measured(tmp_path, capsys):
     assert "is a folder - name a file in it" in told(capsys, "speed", "--json", str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        ("train --seed 1", "train --seed 1"),
+        ("train --change a=1 b=2 --seed 1", "train --seed 1 --change a=1 b=2"),
+        ("train --change a=1 --seed 1 --change b=2 --quiet", "train --seed 1 --quiet --change a=1 b=2"),
+        ("train --change=a=1 --change b=2", "train --change a=1 b=2"),
+        ("train --change", "train --change"),
+    ],
+)
+def test_changes_given_one_by_one_all_count(words, meant):
+    assert gathered(words.split()) == meant.split()

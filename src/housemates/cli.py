@@ -121,6 +121,18 @@ def with_list(arguments: Sequence[str]) -> list[str]:
     return given
 
 
+def gathered(arguments: Sequence[str]) -> list[str]:
+    """The words of a command with all changes in one place: `--change a=1 --change b=2` means `--change a=1 b=2`."""
+    words, changes, inside = [], [], False
+    for word in arguments:
+        inside = word == "--change" or (inside and not word.startswith("-"))
+        if word.startswith("--change="):
+            changes.append(word.removeprefix("--change="))
+        elif word != "--change":
+            (changes if inside else words).append(word)
+    return [*words, "--change", *changes] if changes else list(arguments)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code. HOUSEMATES_DEBUG=1 shows where an error comes from."""
     if arguments is None:
@@ -131,7 +143,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             build().cli(
                 prog="housemates",
                 description="Train and test robots that must work with partners they have never met, in furnished homes.",
-                args=with_list(arguments) or ["--help"],
+                args=with_list(gathered(arguments)) or ["--help"],
                 config=(OmitArgPrefixes,),
             )
     except (ValueError, OSError, KeyError, ModuleNotFoundError) as error:

@@ -42,16 +42,36 @@ def test_an_error_in_any_block_reaches_the_caller():
         Threads(2).share(100, work)
 
 
-@pytest.mark.parametrize("threads", [2, 3, 8])
-@pytest.mark.parametrize("size", [2, 31, 512, 4096])
-def test_blocks_shrink_to_a_small_part_of_a_threads_share(size: int, threads: int):
-    sizes = np.diff(edges(size, threads))
+@pytest.mark.parametrize("low", [0, 100])
+@pytest.mark.parametrize("size", [1, 2, 31, 512, 4096])
+def test_blocks_shrink_to_a_small_part_of_a_threads_share(size: int, low: int):
+    sizes = np.diff(edges(low, low + size))
+    assert sizes.sum() == size
     assert (np.diff(sizes) <= 0).all()
-    assert sizes[-1] <= max(1, size // (SMALLEST * threads))
+    assert sizes[-1] <= max(1, size // SMALLEST)
 
 
 def test_few_blocks_cover_many_pieces():
-    assert len(edges(100_000, 2)) < 20
+    assert len(edges(0, 50_000)) < 20
+
+
+def test_a_thread_begins_with_its_own_share_and_helps_with_the_other():
+    """Thread 0 is held up in its first block until thread 1 has done all the rest."""
+    blocks, begun, rest = {0: [], 1: []}, threading.Event(), threading.Event()
+
+    def work(thread: int, low: int, high: int) -> None:
+        blocks[thread].append((low, high))
+        if thread == 0:
+            begun.set()
+            assert rest.wait(10)
+            return
+        assert begun.wait(10)
+        if sum(high - low for low, high in blocks[1]) == 75:
+            rest.set()
+
+    Threads(2).share(100, work)
+    assert blocks[0] == [(0, 25)]
+    assert blocks[1][0][0] == 50
 
 
 def test_no_threads_are_refused():

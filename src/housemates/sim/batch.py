@@ -19,7 +19,7 @@ from housemates.sim.rules import WINDOW, Rules, numbers
 from housemates.sim.scripted import SCRIPTS
 from housemates.sim.state import MOST_ROBOTS, MUST_DECIDE, TRACE, Fields, allocate
 from housemates.sim.supports import supports
-from housemates.sim.tick import advance, begin, reset_all
+from housemates.sim.tick import advance, begin, reset_all, tell
 from housemates.sim.world import World, pack
 from housemates.tasks.episodes import Episodes
 from housemates.tasks.goals import ACTIONS
@@ -135,8 +135,7 @@ class Batch:
         actions = np.ascontiguousarray(actions, np.int8)
         shared = (self.world, self.records, self.ended_records, self.numbers, actions, self.trace, self.traced)
         options = (max_ticks, self.stored_spawns, self.autoreset)
-        self._in_blocks(advance, *shared, options=options)
-        return self._step()
+        return self._move(advance, *shared, options=options)
 
     def tick(self, actions: np.ndarray | None = None) -> Step:
         """One simulation step of every home; robots without an action stand still."""
@@ -156,8 +155,7 @@ class Batch:
             self._hands = supports(self.world, self.homes), control.new_scratch(self.size, self.robots)
         surfaces, scratch = self._hands
         shared = (self.world, surfaces, self.records, self.state, self.ended_records, self.numbers, actions)
-        self._in_blocks(control.control, *shared, options=(self.stored_spawns, self.autoreset, scratch))
-        return self._step()
+        return self._move(control.control, *shared, options=(self.stored_spawns, self.autoreset, scratch))
 
     def assign(self, home: int, robot: int, action: int) -> None:
         """Let a robot change its mind: drop what it is doing and start `action`."""
@@ -195,7 +193,7 @@ class Batch:
         if name in PICTURES:
             self.cameras.heads(name, self.records, which, out)
         else:
-            self._in_blocks(self._write, name, which, out, options=())
+            self._threads.share(self.size, lambda _, low, high: self._write(name, which, out, low, high))
         return out
 
     def _write(self, name: str, which: np.ndarray, out: np.ndarray, low: int, high: int) -> None:
@@ -252,9 +250,17 @@ class Batch:
         for name, records in mine.items():
             records[...] = saved[name]
 
-    def _in_blocks(self, kernel: Callable[..., None], *shared: object, options: tuple) -> None:
-        """Run kernel(*shared, low, high, *options) over all homes, in blocks, on this thread and the others."""
-        self._threads.share(self.size, lambda thread, low, high: kernel(*shared, low, high, *options))
+    def _move(self, kernel: Callable[..., None], *shared: object, options: tuple) -> Step:
+        """Run kernel(*shared, low, high, *options) over all homes, in blocks, and tell what has come of it."""
+        decide = np.empty((self.size, self.robots), np.bool_)
+
+        def work(thread: int, low: int, high: int) -> None:
+            kernel(*shared, low, high, *options)
+            tell(self.records, low, high, decide, self._reward, self._done)
+
+        self._threads.share(self.size, work)
+        s = self.state
+        return Step(decide, self._reward, s.discounted, s.duration, self._done, s.outcome, s.terms)
 
     def _mask(self, which: np.ndarray | None, shape: tuple[int, ...]) -> np.ndarray:
         """A mask of the right shape; kernels do not check."""
@@ -268,12 +274,6 @@ class Batch:
     def _check_robot(self, robot: int) -> None:
         if not 0 <= robot < self.robots:
             raise ValueError(f"there is no robot {robot} - choose one of 0..{self.robots - 1}")
-
-    def _step(self) -> Step:
-        s = self.state
-        np.sum(s.terms, axis=2, out=self._reward)
-        np.not_equal(s.outcome, 0, out=self._done)
-        return Step(self.decide, self._reward, s.discounted, s.duration, self._done, s.outcome, s.terms)
 
 
 def _check_spawns(episodes: Episodes, robots: int) -> None:

@@ -313,6 +313,17 @@ def advance(world, state, ended, rules, actions, trace, traced, low, high, max_t
 
 
 @njit(cache=True, nogil=True)
+def tell(state, low, high, decide, reward, done):
+    """Homes low..high after a call: who must decide [E, R], reward since the last decision [E, R], episode over [E]."""
+    for e in range(low, high):
+        s = state[e]
+        done[e] = s.outcome != 0
+        for r in range(s.robots):
+            decide[e, r] = s.controllable[r] and s.action[r] == MUST_DECIDE and not s.over
+            reward[e, r] = s.terms[r].sum()
+
+
+@njit(cache=True, nogil=True)
 def note(s, row):
     """One row of a trace: the home after a step."""
     row.clock = s.clock
