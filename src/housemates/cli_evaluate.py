@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 from tyro.conf import Positional, arg
 
 from housemates.cli_homes import SplitName, TaskName, load_homes, load_set
-from housemates.cli_partners import called
 from housemates.cli_progress import progress
 
 if TYPE_CHECKING:
@@ -119,11 +118,11 @@ def of_list(
     from housemates.populations.run import read
     from housemates.sim.rules import Rules
 
-    found = resolve_all(called(agents), task)
+    found = resolve_all(agents, task)
     what = task or next((p.meta["task"] for p in found if p.meta.get("task")), None)
     if what is None:
         raise ValueError("the agents do not say what they were trained for - add --task")
-    resolve_all(called(agents), what)
+    resolve_all(agents, what)
     games = {replace(read(run).training.rules, reward=Rules().reward) for p in found if (run := run_folder(p)) is not None}
     if len(games) > 1:
         raise ValueError("the agents were trained by different rules (speed, interruption) - evaluate them one by one")
@@ -141,7 +140,7 @@ def strangers(task: str, partners: tuple[str, ...], folders: tuple[Path, ...]) -
     from housemates.policies.partners import resolve_all
 
     if partners:
-        return resolve_all(called(partners), task)
+        return resolve_all(partners, task)
     found = holdouts(task, folders)
     if all(p.kind == "script" for p in found):
         print(f"note: there are no learned holdouts for {task} - make some: housemates holdouts train --task {task}")

@@ -15,8 +15,6 @@ from housemates.cli_progress import progress
 if TYPE_CHECKING:
     from housemates.policies.partners import Partner
 
-PRETRAINED = "pretrained/"
-"""Begins names of policies that come with the package."""
 COLUMNS = ("name", "kind", "task", "sees", "method", "seed", "decisions", "success")
 
 
@@ -66,7 +64,7 @@ def play_partners(
 
     if len(names) < 2:
         raise ValueError("give at least two who play together, for example: housemates partners play random script/solo")
-    teams = [[who for each in called([name]) for who in resolve(each, task)] for name in names]
+    teams = [resolve(name, task) for name in names]
     known = [p.meta["task"] for team in teams for p in team if p.meta.get("task")]
     what = task or next(iter(known), "tidy_house")
     if any(other != what for other in known):
@@ -85,25 +83,6 @@ def play_partners(
         rates = [f"{100 * mine[name].mean():.0f} %" for name in ("success", "collision", "timeout")]
         lines.append((" + ".join(p.name for p in (pair.agent, *pair.partners)), *rates, f"{mine['steps'].mean():.0f}"))
     print(table(lines))
-
-
-def called(names: Iterable[str]) -> list[str]:
-    """Names as `policies.partners.resolve` knows them: pretrained/NAME means all policies that come with the package whose
-    name has NAME as a part, or a part that begins with NAME and a hyphen (pretrained/bdp-tidy_house)."""
-    from housemates.policies.partners import shipped
-
-    found: list[str] = []
-    for name in names:
-        wanted = name.rstrip("/").removeprefix(PRETRAINED)
-        if not name.startswith(PRETRAINED) or Path(name).exists():
-            found.append(name)
-            continue
-        known = [p.name for p in shipped()]
-        mine = [p for p in known if f"/{wanted}/" in f"/{p}/" or f"/{wanted}-" in f"/{p}"]
-        if not mine:
-            raise ValueError(f"no policy '{name}' comes with the package - choose one of: {', '.join(known) or 'none'}")
-        found += mine
-    return found
 
 
 def runs_in(folders: Iterable[Path]) -> list[Path]:

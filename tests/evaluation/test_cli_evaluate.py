@@ -3,12 +3,11 @@
 import pytest
 
 from housemates.cli import main
-from housemates.cli_partners import called
 from housemates.evaluation.holdouts import mark
 from housemates.evaluation.rows import read_rows
 from housemates.policies import partners
 from housemates.policies.checkpoint import save_policy
-from housemates.policies.partners import is_holdout
+from housemates.policies.partners import is_holdout, resolve_all
 from housemates.policies.policy import Policy
 from small_runs import TINY, small_run
 
@@ -86,8 +85,9 @@ def test_an_agent_that_comes_with_the_package_is_evaluated_by_a_short_name(tmp_p
 
 def test_a_short_name_means_everybody_who_is_called_so(tmp_path):
     shipped(tmp_path, "tidy_house/examples/a-depth-0", "tidy_house/examples/a-state-0", "set_table/examples/ab-state-0")
-    assert called(["pretrained/a", "random"]) == ["tidy_house/examples/a-depth-0", "tidy_house/examples/a-state-0", "random"]
-    assert called(["pretrained/set_table"]) == ["set_table/examples/ab-state-0"]
+    found = [p.name for p in resolve_all(["pretrained/a", "random"])]
+    assert found == ["tidy_house/examples/a-depth-0", "tidy_house/examples/a-state-0", "random"]
+    assert [p.name for p in resolve_all(["pretrained/set_table"])] == ["set_table/examples/ab-state-0"]
 
 
 def test_a_name_that_nothing_in_the_package_has_is_told_with_those_there_are(tmp_path, capsys):

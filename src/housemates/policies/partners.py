@@ -31,6 +31,8 @@ POPULATION = Path("stage1") / "population.json"
 PARTNERS = Path("stage2") / "partners.json"
 """Where a run tells whom its coordination agent was trained with."""
 AGENT = Path("stage2") / "agent"
+PRETRAINED = "pretrained/"
+"""pretrained/NAME: all policies of the package with a part of their name that is NAME, or begins with NAME and a hyphen."""
 SHIPPED = Path(__file__).resolve().parents[1] / "agents"
 """Policies that come with the package."""
 
@@ -172,7 +174,7 @@ def scripted(name: str) -> Partner:
 
 def resolve(text: str, task: str | None = None) -> list[Partner]:
     """Whom a text means: script/NAME, random, a run's folder (its population), RUN/agent, RUN/3, RUN/z5, the folder of a
-    policy, package.module:function, or the name of a policy that comes with the package.
+    policy, package.module:function, or what comes with the package: its name, or pretrained/ and the beginning of it.
 
     With a task, policies that were trained for another one are refused.
     """
@@ -238,9 +240,15 @@ def _resolve(text: str) -> list[Partner]:
 
         find(text)
         return [Partner(text, "function", text)]
-    known = [p for p in shipped() if text == p.name or p.name.startswith(f"{text}/") or f"/{text}/" in f"/{p.name}/"]
+    everybody = shipped()
+    wanted = text.removeprefix(PRETRAINED)
+    begins = f"/{wanted}-" if text.startswith(PRETRAINED) else f"/{wanted}/"
+    known = [p for p in everybody if f"/{wanted}/" in f"/{p.name}/" or begins in f"/{p.name}"]
     if known:
         return known
+    if text.startswith(PRETRAINED):
+        there = ", ".join(p.name for p in everybody) or "none"
+        raise ValueError(f"no policy '{text}' comes with the package - choose one of: {there}")
     raise ValueError(
         f"no partner '{text}' - give script/NAME ({', '.join(SCRIPTS)}), random, a run's folder, RUN/agent, RUN/3, RUN/z5, "
         "the folder of a policy, module:function, or a name that `housemates partners` lists"
