@@ -7,7 +7,7 @@ import threading
 import numpy as np
 import pytest
 
-from housemates.kernels.threads import SMALLEST, Threads, edges
+from housemates.kernels.threads import Threads, edges
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])
@@ -45,14 +45,14 @@ def test_an_error_in_any_block_reaches_the_caller():
 @pytest.mark.parametrize("low", [0, 100])
 @pytest.mark.parametrize("size", [1, 2, 31, 512, 4096])
 def test_blocks_shrink_to_a_small_part_of_a_threads_share(size: int, low: int):
-    sizes = np.diff(edges(low, low + size))
+    sizes = np.diff(edges(low, low + size, 8))
     assert sizes.sum() == size
     assert (np.diff(sizes) <= 0).all()
-    assert sizes[-1] <= max(1, size // SMALLEST)
+    assert sizes[-1] <= max(1, size // 8)
 
 
 def test_few_blocks_cover_many_pieces():
-    assert len(edges(0, 50_000)) < 20
+    assert len(edges(0, 50_000, 32)) < 20
 
 
 def test_a_thread_begins_with_its_own_share_and_helps_with_the_other():

@@ -14,17 +14,16 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import pairwise
 
-SMALLEST = 8
-"""The last blocks are this part of a thread's even share: the longest that one thread waits for another."""
-
 
 class Threads:
     """A fixed number of threads that share work; thread 0 is the caller's."""
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, finest: int = 8) -> None:
+        """finest: the last blocks are this part of a thread's share, the longest that one thread waits for another. A block
+        costs some microseconds, so heavy work may be cut finer."""
         if count < 1:
             raise ValueError(f"threads is {count} - choose 1 or more")
-        self.count = count
+        self.count, self.finest = count, finest
         self._helpers = [Helper() for _ in range(count - 1)]
         for helper in self._helpers:
             weakref.finalize(self, helper.stop)
@@ -35,7 +34,8 @@ class Threads:
             work(0, 0, size)
             return
         # Taking an item from either end of a deque is one step under Python's lock: no block is taken twice.
-        shares = [deque(pairwise(edges(*share))) for share in pairwise(size * k // self.count for k in range(self.count + 1))]
+        ends = [size * k // self.count for k in range(self.count + 1)]
+        shares = [deque(pairwise(edges(low, high, self.finest))) for low, high in pairwise(ends)]
 
         def take(thread: int) -> None:
             for block in emptied(shares[thread].popleft):
@@ -102,12 +102,12 @@ def emptied(take: Callable[[], tuple[int, int]]) -> Iterator[tuple[int, int]]:
         yield block
 
 
-def edges(low: int, high: int) -> list[int]:
+def edges(low: int, high: int, finest: int) -> list[int]:
     """Where blocks that cover low..high begin and end: large ones first, so that there are few, then smaller and smaller ones.
 
     With equal blocks a thread that is a little slower leaves the other waiting for a whole one.
     """
-    ends, smallest = [low], max(1, (high - low) // SMALLEST)
+    ends, smallest = [low], max(1, (high - low) // finest)
     while ends[-1] < high:
         left = high - ends[-1]
         ends.append(ends[-1] + min(left, max(smallest, left // 2)))

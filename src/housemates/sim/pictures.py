@@ -53,7 +53,7 @@ class Renderer:
             raise ValueError(f"a field of view of {hfov} degrees cannot be drawn - choose one between 0 and 180")
         if near <= 0:
             raise ValueError(f"near is {near} m - choose a distance over 0, for example {NEAR}")
-        self.size, self.near, self.threads = size, near, Threads(threads)
+        self.size, self.near, self.threads = size, near, Threads(threads, finest=32)
         self.shapes = gather(templates)
         self._faces = [t.faces for t in templates]
         self._lens = (size / 2 / np.tan(np.radians(hfov) / 2), (size - 1) / 2)
