@@ -59,7 +59,8 @@ def table(result: Result) -> str:
     found = result.machine
     load = f"{found['load'][0]:.1f} before, {found['load_after'][0]:.1f} after"
     lines = [
-        f"{found['processor']}, {found['cores']} cores, load {load} (work waiting for a core)",
+        f"{found['processor']}, {found['cores']} cores, load {load} (work waiting for a core), "
+        f"the host took {found['taken_by_host']:.1%} of its time",
         f"housemates {found['housemates']} {found['commit']}, Python {found['python']}, numba {found['numba']}",
         ", ".join(f"{count:,} {what}" for what, count in result.scene.items()),
         "",

@@ -65,7 +65,9 @@ def test_the_json_is_complete(result, tmp_path, key):
     assert key in json.loads((tmp_path / "speed.json").read_text())
 
 
-@pytest.mark.parametrize("key", ["processor", "cores", "load", "load_after", "python", "numba", "commit", "date"])
+@pytest.mark.parametrize(
+    "key", ["processor", "cores", "load", "load_after", "taken_by_host", "python", "numba", "commit", "date"]
+)
 def test_the_machine_is_described(result, key):
     assert key in result.machine
 

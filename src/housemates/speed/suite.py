@@ -17,7 +17,7 @@ from housemates.kernels.distance import distance_field
 from housemates.kernels.paths import corner_path_length
 from housemates.sim.batch import Batch
 from housemates.speed import frames, peers, steps
-from housemates.speed.measure import Figure, Job, machine, measure
+from housemates.speed.measure import Figure, Job, machine, measure, processor_time
 from housemates.tasks.episodes import Episodes
 
 Say = Callable[[str], None]
@@ -71,7 +71,7 @@ class Result:
 
 def run(plan: Plan, homes: Sequence[Home], episodes: Episodes, say: Say) -> Result:
     """Measure everything of a plan in these homes; `say` is told what comes next."""
-    before, figures = machine(), []
+    before, clock, figures = machine(), processor_time(), []
     scene = {"homes": len(homes), "solids of home 0": len(homes[0].parts)}
     batch = partial(Batch, episodes, homes, world=Batch(episodes, homes, 1).world)
     say("depth pictures")
@@ -104,7 +104,9 @@ def run(plan: Plan, homes: Sequence[Home], episodes: Episodes, say: Say) -> Resu
         figures += [ours, *theirs]
         ratios |= {figure.name: ours.per_core / figure.per_core for figure in theirs}
         agreement |= {f"{name} {size}x{size}": share for name, share in agree.items()}
-    return Result(before | {"load_after": machine()["load"]}, figures, two_threads, at_most, ratios, agreement, scene)
+    passed, taken = (now - then for now, then in zip(processor_time(), clock, strict=True))
+    after = {"load_after": machine()["load"], "taken_by_host": taken / max(passed, 1.0)}
+    return Result(before | after, figures, two_threads, at_most, ratios, agreement, scene)
 
 
 def scaling(batch: Callable[..., Batch], plan: Plan) -> tuple[list[Figure], dict[str, float], dict[str, float]]:
