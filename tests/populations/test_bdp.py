@@ -123,6 +123,16 @@ def test_the_discriminator_pays_before_it_learns(tmp_path):
     assert order == ["pay", "learn"]
 
 
+def test_a_late_weight_counts_from_the_middle_of_the_run_on(tmp_path):
+    trainer = start(tmp_path, settings=replace(SMALL, late_weight=0.5))
+    seen, pay = [], trainer.method.diversity.pay
+    trainer.method.diversity.pay = lambda store, label, progress: seen.append(progress) or pay(store, label, progress)
+    trainer.run()
+    assert seen[0] == 0.0
+    assert seen == sorted(seen)
+    assert 0.5 < seen[-1] < 1.0
+
+
 def test_without_weight_there_is_nothing_of_a_discriminator(tmp_path):
     trainer = start(tmp_path, "bdp_no_discriminator")
     row = trainer.step()

@@ -91,6 +91,16 @@ def test_decisions_are_paid_log_q_of_the_truth_but_not_early_nor_while_open():
     np.testing.assert_allclose(paid, expected, atol=1e-7)
 
 
+def test_in_the_second_half_the_late_weight_pays_what_is_above_the_mean():
+    reward, window, label = DiversityReward(replace(SMALL, late_weight=0.2)), windows(4), np.arange(4)
+    told = np.array([by_hand(reward.network, window[i], 100)[i] for i in (1, 2, 3)])
+    decisions = store(window, np.array([0, 200, 200, 200]), np.ones(4), np.ones(4))
+    for progress, expected in ((0.49, 0.01 * told), (0.5, 0.2 * (told - told.mean()))):
+        np.testing.assert_allclose(reward.pay(decisions, label, progress), [0, *expected], atol=1e-6)
+    early = store(window, np.zeros(4), np.ones(4), np.ones(4))
+    assert not reward.pay(early, label, 0.9).any()
+
+
 def test_what_is_not_paid_for_is_not_learnt_from():
     reward = DiversityReward(SMALL)
     reward.pay(store(windows(3), np.array([0, 74, 75]), np.zeros(3), np.ones(3)), np.array([0, 1, 2]))
@@ -175,6 +185,7 @@ def test_a_discriminator_continues_exactly_where_it_was_saved():
     [
         ({"latents": 1}, "2 to 256 behaviours"),
         ({"weight": -0.1}, "weight = -0.1"),
+        ({"late_weight": -0.1}, "late_weight = -0.1"),
         ({"quiet": 1.0}, "quiet = 1.0"),
         ({"batch": 0}, "batch = 0"),
     ],

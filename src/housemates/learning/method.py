@@ -28,6 +28,9 @@ class Method(Protocol):
     """Arrays that are stored with each decision beside the usual ones, as they are at its END; so far `window`, in
     `Store.window` [N, 40, 3] float32: (x, z, executed action) of the robot's last 40 steps, zeros before the episode."""
 
+    progress: float
+    """Which share of the decisions is done, 0 to 1; the trainer sets it before each update."""
+
     def begin(self, group: Group, batch: Batch) -> None:
         """Called once before anything else: the workers that train together, and this worker's homes."""
         ...
@@ -68,6 +71,7 @@ class Members:
     """A method's usual answers: all policies learn from the task's reward alone and form the population."""
 
     needs: tuple[str, ...] = ()
+    progress: float = 0.0
 
     def __init__(self, policies: Sequence[Policy], trains: Sequence[bool] | None = None) -> None:
         self.policies = list(policies)

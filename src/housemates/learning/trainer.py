@@ -181,6 +181,7 @@ class Trainer:
         """One rollout and one update of every learner; returns the row of the log."""
         began = time.perf_counter()
         before, clock = dict(self.collector.seconds), int(self.batch.state.clock.sum())
+        self.method.progress = self.decisions / self.config.decisions
         if self.update:
             self.collector.pending = self.method.pairs(self.update, self.rng, self.batch.size, self.batch.robots) or (
                 self.collector.pending

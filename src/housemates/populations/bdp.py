@@ -61,7 +61,7 @@ class BDP(Members):
 
     def bonus(self, player: int, store: Store) -> np.ndarray | None:
         """Weight * log q(latent | last 40 steps) of every decision."""
-        return self.diversity.pay(store, store.latent)
+        return self.diversity.pay(store, store.latent, self.progress)
 
     def after_update(self, stores: list[Store | None], finished: dict[str, np.ndarray]) -> dict[str, float]:
         """The discriminator learns after the policy, so that it has paid as it was during the rollout."""
@@ -92,7 +92,7 @@ class BDPSeparate(PBT):
 
     def bonus(self, player: int, store: Store) -> np.ndarray | None:
         """Weight * log q(member | last 40 steps) of every decision."""
-        return self.diversity.pay(store, np.full(store.size, player))
+        return self.diversity.pay(store, np.full(store.size, player), self.progress)
 
     def after_update(self, stores: list[Store | None], finished: dict[str, np.ndarray]) -> dict[str, float]:
         """The discriminator learns after the members, so that it has paid as it was during the rollout."""

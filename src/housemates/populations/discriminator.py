@@ -22,6 +22,8 @@ FAR = 5.0
 """Positions are divided by this, metres: half of a home."""
 NOTHING = len(ACTIONS)
 """Code of a step that has not happened yet: none of the 25 inputs of an action is set."""
+LATE = 0.5
+"""Share of the stage after which `late_weight` counts."""
 MOST = 256
 """Behaviours that can be told apart: labels are kept as bytes."""
 SLICE = 2048
@@ -36,6 +38,9 @@ class Diversity:
     """Behaviours of the population, K."""
     weight: float = 0.01
     """Alpha: a decision is paid this times log q of the true latent; 0 for no discriminator at all."""
+    late_weight: float | None = None
+    """Alpha in the second half of the stage, when the task is learnt, and from then on the mean over a rollout is taken off the
+    pay: else every decision costs something, and to end early saves. None goes on as before, as in the paper."""
     window: Literal["actions", "xy"] = "actions"
     """What the discriminator sees of each step: position and executed action, or the position alone."""
     quiet: float = 0.1
@@ -61,6 +66,8 @@ class Diversity:
             raise ValueError(f"method.latents = {self.latents} - a population has 2 to {MOST} behaviours")
         if self.weight < 0:
             raise ValueError(f"method.weight = {self.weight} - give 0 for none, or a positive weight")
+        if self.late_weight is not None and self.late_weight < 0:
+            raise ValueError(f"method.late_weight = {self.late_weight} - give a positive weight")
         if not 0 <= self.quiet < 1:
             raise ValueError(f"method.quiet = {self.quiet} - give a share of the horizon, from 0 to less than 1")
 
@@ -172,11 +179,12 @@ class DiversityReward:
         """What is to be stored with each decision (see `Method.needs`)."""
         return ("window",) if self.settings.weight else ()
 
-    def pay(self, store: Store, label: np.ndarray) -> np.ndarray | None:
+    def pay(self, store: Store, label: np.ndarray, progress: float = 0.0) -> np.ndarray | None:
         """Bonus [N] float32 of the decisions of a learner, by the discriminator as it is now; label [N]: who made them.
 
         It is weight * log q(label | window at the end of the decision), 0 for open decisions and those that end in the quiet
-        part of the episode. No log K is added: with pay per decision that would pay for stalling.
+        part of the episode. No log K is added: with pay per decision that would pay for stalling. progress: the share of the
+        stage that is done, for `late_weight`.
         """
         if not self.settings.weight:
             return None
@@ -186,7 +194,11 @@ class DiversityReward:
         told = self.log_probabilities(samples)
         right = told[np.arange(len(samples)), samples.label]
         bonus = np.zeros(store.size, np.float32)
-        bonus[paid] = self.settings.weight * right
+        late = self.settings.late_weight
+        if late is None or progress < LATE or not len(paid):
+            bonus[paid] = self.settings.weight * right
+        else:
+            bonus[paid] = late * (right - right.mean())
         hits = np.count_nonzero(told.argmax(1) == samples.label)
         self.tally += np.array([len(samples), hits, bonus.sum(dtype=np.float64), np.count_nonzero(store.closed)])
         self.fresh.append(samples)

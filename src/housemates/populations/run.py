@@ -156,7 +156,7 @@ def read(folder: Path) -> Run:
     return from_json(Run, _complete(values, path) if isinstance(values, dict) else values, str(path))
 
 
-LATER = {"taste": 0.0}
+LATER = {"taste": 0.0, "late_weight": None}
 """Settings of methods that runs of earlier versions do not have, as they were then."""
 
 
