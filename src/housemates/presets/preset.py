@@ -16,7 +16,7 @@ Observations = Literal["state", "depth", "blind", "predicates", "rgb"]
 
 RECIPE = PPO(learning_rate=1e-3, entropy_end=0.0, minibatches=8, decay=0.98, normalise_value=True)
 """What learns best per minute on two cores, of all that was tried (docs/learning.md)."""
-DIVERSITY = {"taste": 1.0, "weight": 0.015, "quiet": 0.05}
+DIVERSITY = {"taste": 1.0, "weight": 0.015, "late_weight": 0.1, "quiet": 0.05}
 """Of BDP in laptop networks with short budgets: with the paper's own numbers all latents stay alike (docs/methods/bdp.md)."""
 
 LAPTOP_NETWORKS: dict[str, Callable[[], PolicyConfig]] = {
