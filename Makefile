@@ -7,7 +7,7 @@ INSTALLED := $(VENV)/.installed
 RUN := runs/main
 TRAIN := --method bdp --task tidy_house --preset laptop
 DEMO := runs/demo
-DEMO_AGENT := tidy_house/examples/gt_coord-tidy_house-state-0-0
+DEMO_AGENT := pretrained/bdp-tidy_house-state
 DEMO_EPISODES := 10
 WORKERS := $(shell [ "$$(nproc)" -ge 2 ] && echo 2 || echo 1)
 

@@ -44,7 +44,7 @@ EXTRAS = {
     "cluster": ("ray",),
 }
 """The extras of pyproject.toml and the packages each brings."""
-LISTS = {"partners": ("list", "play"), "holdouts": ("list", "train", "ship")}
+LISTS = {"partners": ("list", "play", "ship"), "holdouts": ("list", "train", "ship")}
 """Groups of commands that list things when no command is given, and their commands."""
 IMPORTED_AS = {"pillow": "PIL"}
 """Packages whose modules have another name."""
@@ -96,6 +96,7 @@ def build() -> SubcommandApp:
     app.command(partners, name="partners", help="Everybody who can act: list them, let any of them play together.")
     partners.command(name="list")(cli_partners.list_partners)
     partners.command(name="play")(cli_partners.play_partners)
+    partners.command(name="ship")(cli_partners.ship_partners)
     app.command(holdouts, name="holdouts", help="Partners of the zero-shot evaluation: list them, train more.")
     holdouts.command(name="list")(cli_holdouts.list_holdouts)
     holdouts.command(name="train")(cli_holdouts.train_holdouts)

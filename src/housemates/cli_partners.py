@@ -85,6 +85,20 @@ def play_partners(
     print(table(lines))
 
 
+def ship_partners(runs: Positional[tuple[Path, ...]], /, root: Path | None = None) -> None:
+    """Copy the coordination agents of runs into the package, for maintainers; they must have been evaluated on dev.
+
+    Args:
+        runs: Folders of runs.
+        root: Another folder than the package's `agents`.
+    """
+    from housemates.evaluation.shipping import ship_agent
+
+    for run in runs:
+        place = ship_agent(run, root)
+        print(f"{place} ({sum(f.stat().st_size for f in place.iterdir()) / 1000:.0f} kB)")
+
+
 def runs_in(folders: Iterable[Path]) -> list[Path]:
     """Runs among these folders and right inside them, in order."""
     found = []

@@ -166,3 +166,15 @@ def test_nobody_trains_with_a_holdout(tmp_path, capsys):
     small_run(tmp_path / "h", seed=100)
     answer = told(capsys, "train", "--preset", "smoke", "--population", str(tmp_path / "h"), "--out", str(tmp_path / "run"))
     assert "holdout" in answer
+
+
+def test_the_agent_of_an_evaluated_run_is_shipped_with_its_success(run, tmp_path, capsys):
+    assert "was not evaluated on dev" in told(capsys, "partners", "ship", str(run))
+    assert main(["evaluate", str(run), *FEW]) == 0
+    assert main(["partners", "ship", str(run)]) == 0
+    (agent,) = resolve_all(["pretrained/pbt-tidy_house"])
+    rows = read_rows(run / "evaluation" / "episodes-dev.parquet").to_pylist()
+    for kind in ("train_pop", "zsc"):
+        won = [row["success"] for row in rows if row["evaluation"] == kind]
+        assert agent.meta[kind] == pytest.approx(sum(won) / len(won), abs=1e-4)
+    assert agent.meta["run"] == f"pbt-tidy_house-{agent.meta['observations']}-0"

@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 
 from housemates.evaluation.play import Mind, play
+from housemates.evaluation.shipping import ship_policy
 from housemates.homes.home import Home
 from housemates.kernels.files import write_whole
 from housemates.learning.settings import to_json
 from housemates.policies import partners as registry
-from housemates.policies.checkpoint import load_policy, read_description, save_policy
+from housemates.policies.checkpoint import load_policy
 from housemates.policies.partners import HOLDOUT_SCRIPTS, MARKER, Partner
 from housemates.populations.run import Run, read
 from housemates.sim.state import SUCCESS
@@ -29,8 +30,6 @@ from housemates.tasks.tasks import get_task
 
 METHOD = "gt_coord"
 """How learned holdouts are trained (paper, section 5.2)."""
-INDEX = "index.json"
-"""Lists, for people, every policy that comes with the package."""
 COMPETENCE = ("alone", "alone_subgoals", "mate")
 """Success of a member by itself in the home, the share of the sub-goals it achieves there (a robot that has learnt to leave
 half of the work to its mate achieves half of them), and its success with the mate."""
@@ -152,24 +151,3 @@ def ship(run: Path, root: Path | None = None) -> list[Path]:
         places.append(ship_policy(Path(partner.path), place, meta, root))
     mark((root or registry.SHIPPED) / settings.task / "holdouts", {"members": []})
     return places
-
-
-def ship_policy(source: Path, place: Path | str, meta: dict[str, Any], root: Path | None = None) -> Path:
-    """Copy one policy to a place in the package, with what is known of it, and list it in the index."""
-    root = root or registry.SHIPPED
-    left_out = ("sha256", "robots", "holdout", "zero_shot", "stage")
-    told = read_description(source)["meta"] | {k: v for k, v in meta.items() if k not in left_out}
-    save_policy(root / place, load_policy(source), told)
-    write_index(root)
-    return root / place
-
-
-def write_index(root: Path) -> None:
-    """List every policy below a root."""
-    found = {}
-    for path in sorted(root.rglob("policy.json")):
-        described = read_description(path.parent)
-        facts = {"bytes": described["weights"]["bytes"], "sha256": described["weights"]["sha256"]}
-        found[path.parent.relative_to(root).as_posix()] = dict(sorted(described["meta"].items())) | facts
-    text = json.dumps(found, indent=1) + "\n"
-    write_whole(root / INDEX, lambda file: file.write(text.encode()))
