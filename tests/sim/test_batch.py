@@ -129,6 +129,22 @@ def test_step_returns_a_row_per_robot(robots: int):
     assert (step.decide.shape, step.reward.shape, step.terms.shape) == ((5, robots), (5, robots), (5, robots, 4))
 
 
+@pytest.mark.parametrize(("robots", "autoreset"), [(2, True), (3, False)])
+def test_step_tells_what_the_state_says(robots: int, autoreset: bool):
+    batch, rng = make(size=6, robots=robots, threads=2, autoreset=autoreset), np.random.default_rng(1)
+    scripted(batch, "noop")
+    ended = 0
+    for _ in range(400):
+        step, state = batch.step(rng.integers(len(ACTIONS), size=(6, robots))), batch.state
+        waits = (state.action == -1) & state.controllable & ~state.over[:, None]
+        assert np.array_equal(step.decide, waits)
+        assert np.array_equal(step.decide, batch.decide)
+        np.testing.assert_allclose(step.reward, state.terms.sum(axis=2), rtol=0, atol=1e-12)
+        assert np.array_equal(step.done, state.outcome != 0)
+        ended += np.count_nonzero(step.done)
+    assert ended
+
+
 def test_a_lone_robot_is_never_cut_and_never_collides():
     batch = make(size=20, robots=1)
     rng = np.random.default_rng(0)
