@@ -8,7 +8,7 @@ from typing import get_args
 
 import pytest
 
-from housemates import cli_homes
+from housemates import cli_homes, cli_progress
 from housemates.cli import EXTRAS, gathered, main, one_line, remedy
 from housemates.cli_homes import SplitName, TaskName
 
@@ -200,3 +200,14 @@ def test_figures_of_speed_need_a_place_before_they_are_measured(tmp_path, capsys
 )
 def test_changes_given_one_by_one_all_count(words, meant):
     assert gathered(words.split()) == meant.split()
+
+
+@pytest.mark.parametrize(
+    ("patience", "lines"), [(0.0, ["ways: 1 of 4", "ways: 2 of 4", "ways: 3 of 4", "ways: 4 of 4"]), (60.0, [])]
+)
+def test_only_longer_work_leaves_lines_in_a_log(patience, lines, capsys, monkeypatch):
+    monkeypatch.setattr(cli_progress, "PATIENCE", patience)
+    with cli_progress.progress("ways") as report:
+        for done in range(1, 5):
+            report(done, 4)
+    assert capsys.readouterr().err.split("\n")[:-1] == lines

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 QUARTERS = 4
 """How many lines a piece of work leaves in a log file."""
+PATIENCE = 2.0
+"""Work that takes less than this, seconds, leaves none."""
 
 
 @contextmanager
 def progress(what: str) -> Generator[Callable[[int, int], None]]:
-    """Yields `report(done, total)`: a bar with the remaining time on a terminal, a line for each quarter elsewhere."""
+    """Yields `report(done, total)`: a bar with the remaining time on a terminal, a line for each quarter of longer work elsewhere."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
@@ -27,12 +30,12 @@ def progress(what: str) -> Generator[Callable[[int, int], None]]:
 
 
 def _lines(what: str) -> Callable[[int, int], None]:
-    told = 0
+    told, began = 0, time.monotonic()
 
     def report(done: int, total: int) -> None:
         nonlocal told
         quarter = QUARTERS * done // max(total, 1)
-        if quarter > told:
+        if quarter > told and time.monotonic() - began > PATIENCE:
             told = quarter
             print(f"{what}: {done} of {total}", file=sys.stderr, flush=True)
 
