@@ -15,7 +15,7 @@ PATIENCE = 2.0
 
 @contextmanager
 def progress(what: str) -> Generator[Callable[[int, int], None]]:
-    """Yields `report(done, total)`: a bar with the remaining time on a terminal, elsewhere a line for each quarter of long work."""
+    """Yields `report(done, total)`: a bar with the time left on a terminal, elsewhere a line for each quarter of long work."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
