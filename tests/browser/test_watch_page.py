@@ -145,7 +145,7 @@ def test_one_drops_into_a_fresh_episode_of_the_newest_checkpoint(context, elsewh
     tab.page.click("#drop-in")
     tab.until("housemates.film?.live && housemates.latest?.step > 3")
     assert tab.get("film.robots") == ["trained/0", "trained/1"]
-    assert tab.page.locator(".thought").count() == 10
+    tab.until("document.querySelectorAll('.thought').length === 10")
     assert tab.complaints == []
 
 
