@@ -124,10 +124,10 @@ def of_run(run: Path) -> list[Partner]:
 
 
 def row(partner: Partner) -> tuple[str, ...]:
-    """A partner as a line of the table."""
+    """A partner as a line of the table; success is that of members with themselves or in training, of what comes with the
+    package on dev with its mate, of an agent with the partners of its training."""
     meta = partner.meta
-    alone = meta.get("self_play_success")
-    success = meta.get("success") if alone is None else alone
+    success = next((meta[k] for k in ("self_play_success", "success", "mate", "train_pop") if meta.get(k) is not None), None)
     return (
         partner.name + (" (holdout)" if meta.get("holdout") else ""),
         partner.kind,

@@ -177,4 +177,5 @@ def test_the_agent_of_an_evaluated_run_is_shipped_with_its_success(run, tmp_path
     for kind in ("train_pop", "zsc"):
         won = [row["success"] for row in rows if row["evaluation"] == kind]
         assert agent.meta[kind] == pytest.approx(sum(won) / len(won), abs=1e-4)
+    assert {agent.meta["decisions"]} == {row["decisions"] for row in rows if row["evaluation"] == "zsc"}
     assert agent.meta["run"] == f"pbt-tidy_house-{agent.meta['observations']}-0"

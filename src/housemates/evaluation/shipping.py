@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from housemates.evaluation.crossplay import budget
 from housemates.evaluation.rows import read_rows
 from housemates.kernels.files import write_whole
 from housemates.policies import partners as registry
@@ -26,7 +27,7 @@ def ship_agent(run: Path, root: Path | None = None) -> Path:
     agent, settings = registry.agent(run), read(run)
     rows = read_rows(run / DEV_ROWS).select(["evaluation", "success"]).to_pydict()
     name = f"{settings.method}-{settings.task}-{agent.meta['observations']}-{settings.training.seed}"
-    meta = agent.meta | {"preset": settings.preset, "run": name, "split": "dev"}
+    meta = agent.meta | {"preset": settings.preset, "run": name, "split": "dev", "decisions": budget(agent)}
     for kind in ("train_pop", "zsc"):
         games = [won for what, won in zip(rows["evaluation"], rows["success"], strict=True) if what == kind]
         if games:
