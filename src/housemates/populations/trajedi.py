@@ -32,7 +32,7 @@ SATURATED = 0.99
 class TrajeDiSettings(PopulationSettings):
     """PBT's settings, and what being different is worth."""
 
-    weight: float = 1.0
+    weight: float = 0.1
     """Reward per nat of divergence at the end of an episode; nobody earns more than weight * log(members)."""
 
     def __post_init__(self) -> None:
