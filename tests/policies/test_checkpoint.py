@@ -88,6 +88,14 @@ def test_saving_leaves_no_temporary_files(folder):
     assert found == ["agent", "policy.json", "policy.safetensors"]
 
 
+def test_what_a_killed_writer_left_is_removed_by_the_next(folder):
+    left = folder.parent / f".{folder.name}-abc" / folder.name
+    left.mkdir(parents=True)
+    (left / "policy.safetensors").write_bytes(b"half")
+    save_policy(folder, load_policy(folder), {})
+    assert [place.name for place in folder.parent.iterdir()] == [folder.name]
+
+
 def test_saving_again_replaces_the_weights(folder):
     other = Policy(SMALL, seed=6)
     save_policy(folder, other, {})

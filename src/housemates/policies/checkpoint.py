@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,8 @@ def save_policy(folder: Path | str, policy: Policy, meta: dict[str, Any]) -> Non
         raise ValueError(f"meta of the policy for {folder} is not JSON: {error} - give numbers, texts, lists, dicts") from error
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
+        for left in folder.parent.glob(f".{folder.name}-*"):  # by somebody who was killed while writing
+            shutil.rmtree(left, ignore_errors=True)
         with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as scratch:
             fresh = Path(scratch) / folder.name
             fresh.mkdir()
