@@ -6,8 +6,9 @@ import threading
 
 import numpy as np
 import pytest
+from numba import njit
 
-from housemates.kernels.threads import Threads, edges
+from housemates.kernels.threads import FINE, Threads, even, take
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])
@@ -42,17 +43,53 @@ def test_an_error_in_any_block_reaches_the_caller():
         Threads(2).share(100, work)
 
 
-@pytest.mark.parametrize("low", [0, 100])
+def taken(size: int, count: int, thread: int, finest: int) -> list[tuple[int, int]]:
+    """All blocks, when one thread takes them."""
+    shares, blocks = even(size, count, finest), []
+    while (block := take(shares, thread)) != (0, 0):
+        blocks.append(block)
+    return blocks
+
+
 @pytest.mark.parametrize("size", [1, 2, 31, 512, 4096])
-def test_blocks_shrink_to_a_small_part_of_a_threads_share(size: int, low: int):
-    sizes = np.diff(edges(low, low + size, 8))
-    assert sizes.sum() == size
+def test_blocks_shrink_to_a_small_part_of_a_threads_share(size: int):
+    blocks = np.array(taken(size, 1, 0, FINE))
+    assert (blocks[1:, 0] == blocks[:-1, 1]).all()
+    assert (blocks[0, 0], blocks[-1, 1]) == (0, size)
+    sizes = np.diff(blocks, axis=1)[:, 0]
     assert (np.diff(sizes) <= 0).all()
-    assert sizes[-1] <= max(1, size // 8)
+    assert sizes[-1] <= max(1, size // FINE)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+@pytest.mark.parametrize("size", [0, 1, 5, 100])
+def test_one_thread_alone_takes_everything_its_own_share_first(count: int, size: int):
+    thread = count - 1
+    blocks = taken(size, count, thread, FINE)
+    assert sorted(piece for low, high in blocks for piece in range(low, high)) == list(range(size))
+    if size >= count:
+        assert blocks[0][0] == size * thread // count
 
 
 def test_few_blocks_cover_many_pieces():
-    assert len(edges(0, 50_000, 32)) < 20
+    assert len(taken(50_000, 1, 0, FINE)) < 20
+
+
+@njit(nogil=True)
+def count_up(shares, thread, done):
+    """Add one to each piece, without Python's lock."""
+    low, high = take(shares, thread)
+    while low < high:
+        for piece in range(low, high):
+            done[piece] += 1
+        low, high = take(shares, thread)
+
+
+def test_no_block_is_taken_twice_by_threads_that_run_at_once():
+    threads, done = Threads(4), np.zeros(10_007, np.int64)
+    for _ in range(200):
+        threads.run(len(done), lambda thread, shares: count_up(shares, thread, done))
+    assert (done == 200).all()
 
 
 def test_a_thread_begins_with_its_own_share_and_helps_with_the_other():

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import batches
 from conftest import missing
 from housemates.envs.watch import CLEAR, FOV
-from housemates.homes.fetch import base_to_world
+from housemates.homes.fetch import base_to_world, camera_to_base
 from housemates.homes.meshes import fetch_meshes, object_mesh
 from housemates.homes.objects import NAMES
 from housemates.sim import cameras
@@ -53,6 +53,29 @@ def labels(batch, real: bool = False) -> np.ndarray:
 def test_a_followed_robot_is_in_the_middle_of_the_picture_wherever_it_stands():
     batch = batches.make(size=12, stored_spawns=True)
     assert ((labels(batch)[:, 24:40, 24:40] == ROBOT_LABEL).mean(axis=(1, 2)) > 0.2).all()
+
+
+@pytest.mark.parametrize("robots", [1, 2, 3])
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
+def test_heads_see_what_cameras_put_there_one_by_one_see(robots: int, threads: int, share: float):
+    batch, rng = batches.make(size=17, robots=robots, threads=threads), np.random.default_rng(0)
+    for _ in range(10):
+        batch.step(rng.integers(25, size=(17, robots)))
+    which = rng.random((17, robots)) < share
+    out = np.full((17, robots, 64, 64, 1), 7, np.uint8)
+    expected = out.copy()
+    batch.observe("depth", out, which)
+    slow = Cameras(batch.world, batch.episodes, batch.homes, 17, robots)
+    slow.update(batch.records, np.ones(17, bool))
+    for e, r in np.argwhere(which):
+        camera = base_to_world(batch.state.pose[e, r]) @ camera_to_base()
+        slow.draw("depth", np.array([e]), camera[None], expected[e, r])
+    assert (np.abs(out.astype(int) - expected) <= 1).mean() > 0.9999
+    assert (out[~which] == 7).all()
+    if share:
+        assert which.any()
+        assert (out[which] != 7).any()
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from housemates.kernels.raster_convex import SETUP_ROWS, draw_slots
 from housemates.kernels.raster_mesh import GROUP, draw_triangles
 from housemates.kernels.raster_prism import PRISM_WORK
 from housemates.kernels.raster_surfaces import draw_slot_surfaces, draw_triangle_surfaces
+from housemates.kernels.threads import take
 from housemates.kernels.vector import (
     ONE,
     ZERO,
@@ -343,8 +344,10 @@ def _finish_surfaces(scratch, pixels, form, out, byte):
 
 
 @kernel
-def draw_pictures(shapes, home, template, pose, label, env, camera, first, last, lens, width, near, form, slot, scratch, out):
-    """Draw the pictures first .. last - 1 of a list of jobs.
+def draw_pictures(
+    shares, thread, shapes, home, template, pose, label, env, camera, lens, width, near, form, slot, scratch, out
+):  # fmt: skip
+    """Draw a thread's part of a list of jobs.
 
     home [E] template of each environment's home (-1: none); template [E, N] (-1: none), pose [E, N, 3, 4] and label [E, N]
     (-1: as in the template) of its instances; env [J] and camera [J, 3, 4] (camera to world) of each job; lens: (focal
@@ -355,20 +358,23 @@ def draw_pictures(shapes, home, template, pose, label, env, camera, first, last,
     view = scratch.to_picture
     pixels = width * width
     size = pixels * (4 if form == METRES else 2 if form in (MILLIMETRES, LABEL) else 1 if form == INVERSE else 3)
-    for job in range(first, last):
-        e = env[job]
-        _view(camera, job, focal, middle, view)
-        for j in range(9):
-            scratch.axes[j] = camera[job, j % 3, j // 3] if j < 6 else -camera[job, j % 3, 2]
-        filled, count = ZERO, ZERO if form <= INVERSE else ONE
-        for i in range(-1, template.shape[1]):
-            # Place -1 is the home, which stands where it was packed.
-            k, name = (home[e], np.int32(-1)) if i < 0 else (template[e, i], label[e, i])
-            if k >= 0 and _place(shapes, k, pose, e, i, camera, job, norm, width, near, scratch):
-                filled, count = _draw_template(shapes, k, name, scratch, width, near, norm, lens, filled, count)
-        if filled > 0:
-            count = _draw_slots(scratch, filled, width, near, lens, count)
-        if form <= INVERSE:
-            _finish_depth(scratch.z, pixels, form, out, slot[job] * size)
-        else:
-            _finish_surfaces(scratch, pixels, form, out, slot[job] * size)
+    first, last = take(shares, thread)
+    while first < last:
+        for job in range(first, last):
+            e = env[job]
+            _view(camera, job, focal, middle, view)
+            for j in range(9):
+                scratch.axes[j] = camera[job, j % 3, j // 3] if j < 6 else -camera[job, j % 3, 2]
+            filled, count = ZERO, ZERO if form <= INVERSE else ONE
+            for i in range(-1, template.shape[1]):
+                # Place -1 is the home, which stands where it was packed.
+                k, name = (home[e], np.int32(-1)) if i < 0 else (template[e, i], label[e, i])
+                if k >= 0 and _place(shapes, k, pose, e, i, camera, job, norm, width, near, scratch):
+                    filled, count = _draw_template(shapes, k, name, scratch, width, near, norm, lens, filled, count)
+            if filled > 0:
+                count = _draw_slots(scratch, filled, width, near, lens, count)
+            if form <= INVERSE:
+                _finish_depth(scratch.z, pixels, form, out, slot[job] * size)
+            else:
+                _finish_surfaces(scratch, pixels, form, out, slot[job] * size)
+        first, last = take(shares, thread)

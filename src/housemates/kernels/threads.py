@@ -2,56 +2,107 @@
 
 A thread that begins with the same homes every time finds them in its own cache. The caller's thread takes its part.
 
-Kernels release Python's lock, so threads run at once; which thread does a block never changes what it computes.
+Kernels release Python's lock, so threads run at once; which thread does a block never changes what it computes. Kernels fetch
+their blocks themselves with `take`: to come back to Python for each would make threads wait for its lock.
 """
 
 from __future__ import annotations
 
 import threading
 import weakref
-from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
-from itertools import pairwise
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+FINE, COARSE = 64, 8
+"""The last blocks are this part of a thread's share, the longest that one thread waits for another: of kernels that take their
+blocks themselves, and of Python, where a block costs some microseconds."""
+LINE = 16
+"""Numbers of a share's row, so that no two threads write to the same cache lines."""
 
 
 class Threads:
     """A fixed number of threads that share work; thread 0 is the caller's."""
 
-    def __init__(self, count: int, finest: int = 8) -> None:
-        """finest: the last blocks are this part of a thread's share, the longest that one thread waits for another. A block
-        costs some microseconds, so heavy work may be cut finer."""
+    def __init__(self, count: int) -> None:
         if count < 1:
             raise ValueError(f"threads is {count} - choose 1 or more")
-        self.count, self.finest = count, finest
+        self.count = count
         self._helpers = [Helper() for _ in range(count - 1)]
         for helper in self._helpers:
             weakref.finalize(self, helper.stop)
 
-    def share(self, size: int, work: Callable[[int, int, int], None]) -> None:
-        """Call work(thread, low, high) for blocks that cover 0..size; returns when all is done."""
+    def run(self, size: int, work: Callable[[int, np.ndarray], None], finest: int = FINE) -> None:
+        """Call work(thread, shares) once on every thread; they `take` blocks of 0..size until none is left."""
+        shares = even(size, self.count, finest)
         if self.count == 1 or size < 2:
-            work(0, 0, size)
+            work(0, shares)
             return
-        # Taking an item from either end of a deque is one step under Python's lock: no block is taken twice.
-        ends = [size * k // self.count for k in range(self.count + 1)]
-        shares = [deque(pairwise(edges(low, high, self.finest))) for low, high in pairwise(ends)]
-
-        def take(thread: int) -> None:
-            for block in emptied(shares[thread].popleft):
-                work(thread, *block)
-            for other in shares[thread + 1 :] + shares[:thread]:
-                for block in emptied(other.pop):
-                    work(thread, *block)
-
         for thread, helper in enumerate(self._helpers, 1):
-            helper.begin(partial(take, thread))
+            helper.begin(partial(work, thread, shares))
         try:
-            take(0)
+            work(0, shares)
         finally:
             for error in [helper.end() for helper in self._helpers]:
                 if error is not None:
                     raise error
+
+    def share(self, size: int, work: Callable[[int, int, int], None]) -> None:
+        """Call work(thread, low, high) for blocks that cover 0..size; returns when all is done."""
+
+        def blocks(thread: int, shares: np.ndarray) -> None:
+            low, high = take(shares, thread)
+            while low < high:
+                work(thread, low, high)
+                low, high = take(shares, thread)
+
+        self.run(size, blocks, COARSE if self.count > 1 else 1)
+
+
+def even(size: int, count: int, finest: int = 1) -> np.ndarray:
+    """Shares [count, LINE] int64 of the work 0..size: the first piece left, the end, the smallest block."""
+    shares = np.zeros((count, LINE), np.int64)
+    for row in range(count):
+        low, high = size * row // count, size * (row + 1) // count
+        shares[row, :3] = low, high, max(1, (high - low) // finest)
+    return shares
+
+
+@intrinsic
+def _swap(typing, array, row, old, new):
+    """array[row, 0] of an int64 array becomes `new` if it is `old`, in one step that no thread comes between; what it was."""
+
+    def build(context, builder, signature, args):
+        shares = context.make_array(signature.args[0])(context, builder, args[0])
+        place = cgutils.get_item_pointer(context, builder, signature.args[0], shares, [args[1], ir.Constant(ir.IntType(64), 0)])
+        return builder.extract_value(builder.cmpxchg(place, args[2], args[3], "acq_rel", "acquire"), 0)
+
+    return types.int64(array, types.int64, types.int64, types.int64), build
+
+
+@njit(cache=True, nogil=True, _nrt=False)
+def take(shares, thread):
+    """The next block (low, high) for a thread, of its own share first, then of the others'; low = high: nothing is left.
+
+    Large blocks first, so that there are few, then smaller and smaller ones: with equal blocks a thread that is a little slower
+    leaves the other waiting for a whole one.
+    """
+    count = shares.shape[0]
+    for k in range(count):
+        row = (thread + k) % count
+        low, end = shares[row, 0], shares[row, 1]
+        while low < end:
+            high = min(end, low + max(shares[row, 2], (end - low) // 2))
+            found = _swap(shares, row, low, high)
+            if found == low:
+                return low, high
+            low = found
+    return np.int64(0), np.int64(0)
 
 
 class Helper(threading.Thread):
@@ -90,25 +141,3 @@ class Helper(threading.Thread):
     def stop(self) -> None:
         """Nothing more will come."""
         self._given.release()
-
-
-def emptied(take: Callable[[], tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """What `take` gives until nothing is left."""
-    while True:
-        try:
-            block = take()
-        except IndexError:
-            return
-        yield block
-
-
-def edges(low: int, high: int, finest: int) -> list[int]:
-    """Where blocks that cover low..high begin and end: large ones first, so that there are few, then smaller and smaller ones.
-
-    With equal blocks a thread that is a little slower leaves the other waiting for a whole one.
-    """
-    ends, smallest = [low], max(1, (high - low) // finest)
-    while ends[-1] < high:
-        left = high - ends[-1]
-        ends.append(ends[-1] + min(left, max(smallest, left // 2)))
-    return ends

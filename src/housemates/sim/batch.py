@@ -5,7 +5,7 @@ A home runs on its own clock until one of its robots must decide; then `step` re
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -133,9 +133,16 @@ class Batch:
         if actions.min() < -1 or actions.max() >= len(ACTIONS):
             raise ValueError(f"actions must lie in 0..{len(ACTIONS) - 1} (or -1 to wait), got {actions.min()}..{actions.max()}")
         actions = np.ascontiguousarray(actions, np.int8)
-        shared = (self.world, self.records, self.ended_records, self.numbers, actions, self.trace, self.traced)
-        options = (max_ticks, self.stored_spawns, self.autoreset)
-        return self._move(advance, *shared, options=options)
+        told = self._nothing_told()
+
+        def work(thread: int, shares: np.ndarray) -> None:
+            advance(
+                shares, thread, self.world, self.records, self.ended_records, self.numbers, actions, self.trace, self.traced,
+                told, max_ticks, self.stored_spawns, self.autoreset,
+            )  # fmt: skip
+
+        self._threads.run(self.size, work)
+        return self._after(told)
 
     def tick(self, actions: np.ndarray | None = None) -> Step:
         """One simulation step of every home; robots without an action stand still."""
@@ -154,8 +161,17 @@ class Batch:
         if self._hands is None:
             self._hands = supports(self.world, self.homes), control.new_scratch(self.size, self.robots)
         surfaces, scratch = self._hands
-        shared = (self.world, surfaces, self.records, self.state, self.ended_records, self.numbers, actions)
-        return self._move(control.control, *shared, options=(self.stored_spawns, self.autoreset, scratch))
+        told = self._nothing_told()
+
+        def work(thread: int, low: int, high: int) -> None:
+            control.control(
+                self.world, surfaces, self.records, self.state, self.ended_records, self.numbers, actions, low, high,
+                self.stored_spawns, self.autoreset, scratch,
+            )  # fmt: skip
+            tell(self.records, low, high, told)
+
+        self._threads.share(self.size, work)
+        return self._after(told)
 
     def assign(self, home: int, robot: int, action: int) -> None:
         """Let a robot change its mind: drop what it is doing and start `action`."""
@@ -250,17 +266,13 @@ class Batch:
         for name, records in mine.items():
             records[...] = saved[name]
 
-    def _move(self, kernel: Callable[..., None], *shared: object, options: tuple) -> Step:
-        """Run kernel(*shared, low, high, *options) over all homes, in blocks, and tell what has come of it."""
-        decide = np.empty((self.size, self.robots), np.bool_)
+    def _nothing_told(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """What `tell` writes into: who must decide, rewards, whose episode is over."""
+        return np.empty((self.size, self.robots), np.bool_), self._reward, self._done
 
-        def work(thread: int, low: int, high: int) -> None:
-            kernel(*shared, low, high, *options)
-            tell(self.records, low, high, decide, self._reward, self._done)
-
-        self._threads.share(self.size, work)
-        s = self.state
-        return Step(decide, self._reward, s.discounted, s.duration, self._done, s.outcome, s.terms)
+    def _after(self, told: tuple[np.ndarray, np.ndarray, np.ndarray]) -> Step:
+        s, (decide, reward, done) = self.state, told
+        return Step(decide, reward, s.discounted, s.duration, done, s.outcome, s.terms)
 
     def _mask(self, which: np.ndarray | None, shape: tuple[int, ...]) -> np.ndarray:
         """A mask of the right shape; kernels do not check."""

@@ -18,6 +18,7 @@ from housemates.homes.home import Home, Meshes, Parts
 from housemates.homes.meshes import fetch_meshes, object_mesh
 from housemates.homes.objects import OBJECTS, object_parts
 from housemates.kernels.kinematics import forward_kinematics
+from housemates.kernels.threads import take
 from housemates.sim.pictures import NEAR, Renderer
 from housemates.sim.scene import Template, link_templates, nothing_placed, pack, pick
 from housemates.sim.world import World
@@ -81,56 +82,73 @@ def _door_pose(home, box, value, out):
 
 
 @njit(cache=True, nogil=True)
-def place_everything(world, state, clutter_kind, clutter, clutter_yaw, body, shown, first_object, links, template, pose, home):
-    """Bring the homes of the mask shown [E] up to date in template [E, N], pose [E, N, 3, 4] and home [E].
+def place_everything(
+    shares, thread, world, state, clutter_kind, clutter, clutter_yaw, body, shown, first_object, links, template, pose, home
+):  # fmt: skip
+    """Bring a thread's part of the homes shown [K] up to date in template [E, N], pose [E, N, 3, 4] and home [E].
 
     Places are: 3 doors, R x L links, 2 target objects, 10 clutter objects. links [1, R, L, 4, 4] is scratch space.
     """
     robots, count = links.shape[1], links.shape[2]
     arms, bases = np.empty((1, robots, 7)), np.empty((1, robots, 3))
-    for e in range(shown.shape[0]):
-        if not shown[e]:
-            continue
-        s = state[e]
-        h, episode = s.home, world.episodes[s.episode]
-        home[e] = h * (DOORS + 1)
-        for box in range(DOORS):
-            template[e, box] = h * (DOORS + 1) + 1 + box
-            _door_pose(world.homes[h], box, s.door[box], pose[e, box])
-        for r in range(robots):
-            arms[0, r], bases[0, r] = s.arm[r], s.pose[r]
-        forward_kinematics(body.origin, body.axis, body.kind, body.parent, body.joint, arms, bases, links)
-        at = DOORS
-        for r in range(robots):
-            for n in range(count):
-                frame = links[0, r, n]
-                _write_pose(pose[e, at], frame, frame[0, 3], frame[1, 3], frame[2, 3])
-                at += 1
-        for i in range(2):
-            template[e, at] = first_object + episode.kind[i]
-            holder = -1
+    low, high = take(shares, thread)
+    while low < high:
+        for e in shown[low:high]:
+            s = state[e]
+            h, episode = s.home, world.episodes[s.episode]
+            home[e] = h * (DOORS + 1)
+            for box in range(DOORS):
+                template[e, box] = h * (DOORS + 1) + 1 + box
+                _door_pose(world.homes[h], box, s.door[box], pose[e, box])
             for r in range(robots):
-                if s.held[r] == i:
-                    holder = r
-            if holder < 0:
-                _upright(pose[e, at], s.thing_yaw[i], s.thing[i, 0], s.thing[i, 1], s.thing[i, 2])
-            else:
-                frame = links[0, holder, count - 1]
-                reach = fetch.GRIP[0]
-                _upright(
-                    pose[e, at],
-                    s.thing_yaw[i] + s.pose[holder, 2],
-                    frame[0, 3] + reach * frame[0, 0],
-                    frame[1, 3] + reach * frame[1, 0],
-                    frame[2, 3] + reach * frame[2, 0],
-                )
-            at += 1
-        for k in range(clutter_kind.shape[1]):
-            kind, p = clutter_kind[s.episode, k], clutter[s.episode, k]
-            template[e, at] = first_object + kind if kind >= 0 else -1
-            if kind >= 0:
-                _upright(pose[e, at], clutter_yaw[s.episode, k], p[0], p[1], p[2])
-            at += 1
+                arms[0, r], bases[0, r] = s.arm[r], s.pose[r]
+            forward_kinematics(body.origin, body.axis, body.kind, body.parent, body.joint, arms, bases, links)
+            at = DOORS
+            for r in range(robots):
+                for n in range(count):
+                    frame = links[0, r, n]
+                    _write_pose(pose[e, at], frame, frame[0, 3], frame[1, 3], frame[2, 3])
+                    at += 1
+            for i in range(2):
+                template[e, at] = first_object + episode.kind[i]
+                holder = -1
+                for r in range(robots):
+                    if s.held[r] == i:
+                        holder = r
+                if holder < 0:
+                    _upright(pose[e, at], s.thing_yaw[i], s.thing[i, 0], s.thing[i, 1], s.thing[i, 2])
+                else:
+                    frame = links[0, holder, count - 1]
+                    reach = fetch.GRIP[0]
+                    _upright(
+                        pose[e, at],
+                        s.thing_yaw[i] + s.pose[holder, 2],
+                        frame[0, 3] + reach * frame[0, 0],
+                        frame[1, 3] + reach * frame[1, 0],
+                        frame[2, 3] + reach * frame[2, 0],
+                    )
+                at += 1
+            for k in range(clutter_kind.shape[1]):
+                kind, p = clutter_kind[s.episode, k], clutter[s.episode, k]
+                template[e, at] = first_object + kind if kind >= 0 else -1
+                if kind >= 0:
+                    _upright(pose[e, at], clutter_yaw[s.episode, k], p[0], p[1], p[2])
+                at += 1
+        low, high = take(shares, thread)
+
+
+@njit(cache=True, nogil=True)
+def place_cameras(state, robots, slot, head, camera):
+    """Head cameras into camera [J, 3, 4]; slot [J] is home x robots + robot, head [4, 4] camera to base."""
+    for job in range(slot.shape[0]):
+        x, z, yaw = state[slot[job] // robots].pose[slot[job] % robots]
+        c, s = np.cos(yaw), np.sin(yaw)
+        for j in range(4):
+            camera[job, 0, j] = c * head[0, j] - s * head[1, j]
+            camera[job, 1, j] = head[2, j]
+            camera[job, 2, j] = -s * head[0, j] - c * head[1, j]
+        camera[job, 0, 3] += x
+        camera[job, 2, 3] += z
 
 
 class Cameras:
@@ -167,21 +185,27 @@ class Cameras:
         self.placed.label[:, DOORS + on_robots :] = [OBJECT_LABEL, OBJECT_LABEL + 1] + [CLUTTER_LABEL] * CLUTTER
         chain = fetch.chain()
         self.body = Body(chain.origin, chain.axis, chain.kind, chain.parent, chain.joint, fetch.camera_to_base())
-        self._links = np.zeros((1, robots, len(links), 4, 4))
+        self._links = [np.zeros((1, robots, len(links), 4, 4)) for _ in range(threads)]
         self._clutter = tuple(np.ascontiguousarray(getattr(episodes, k)) for k in ("clutter_kind", "clutter", "clutter_yaw"))
 
     def update(self, records: np.ndarray, shown: np.ndarray) -> None:
-        """Bring the homes of the mask shown [E] up to date with the state, on this thread: to wake others would take longer."""
-        place_everything(
-            self.world, records, *self._clutter, self.body, shown, self.first_object, self._links,
-            self.placed.template, self.placed.pose, self.placed.home,
-        )  # fmt: skip
+        """Bring the homes of the mask shown [E] up to date with the state."""
+        homes = np.flatnonzero(shown)
+
+        def place(thread: int, shares: np.ndarray) -> None:
+            place_everything(
+                shares, thread, self.world, records, *self._clutter, self.body, homes, self.first_object,
+                self._links[thread], self.placed.template, self.placed.pose, self.placed.home,
+            )  # fmt: skip
+
+        self.renderer.threads.run(len(homes), place)
 
     def heads(self, name: str, records: np.ndarray, which: np.ndarray, out: np.ndarray) -> None:
         """Head pictures of the robots in which [E, R] into out [E, R, S, S, C]; other rows are left as they are."""
         self.update(records, np.asarray(which.any(axis=1)))
         slot = np.flatnonzero(which)
-        camera = fetch.base_to_world(records["pose"][:, : self.robots].reshape(-1, 3)[slot]) @ self.body.camera
+        camera = np.empty((len(slot), 3, 4))
+        place_cameras(records, self.robots, slot, self.body.camera, camera)
         self.draw(name, slot // self.robots, camera, out, slot)
 
     def draw(self, name: str, home: np.ndarray, camera: np.ndarray, out: np.ndarray, slot: np.ndarray | None = None) -> None:

@@ -53,7 +53,7 @@ class Renderer:
             raise ValueError(f"a field of view of {hfov} degrees cannot be drawn - choose one between 0 and 180")
         if near <= 0:
             raise ValueError(f"near is {near} m - choose a distance over 0, for example {NEAR}")
-        self.size, self.near, self.threads = size, near, Threads(threads, finest=32)
+        self.size, self.near, self.threads = size, near, Threads(threads)
         self.shapes = gather(templates)
         self._faces = [t.faces for t in templates]
         self._lens = (size / 2 / np.tan(np.radians(hfov) / 2), (size - 1) / 2)
@@ -99,13 +99,13 @@ class Renderer:
         flat = out.reshape(-1).view(np.uint8)
         announce("picture", [draw_pictures], 20)
 
-        def draw(thread: int, first: int, last: int) -> None:
+        def draw(thread: int, shares: np.ndarray) -> None:
             draw_pictures(
-                self.shapes, placed.home, placed.template, placed.pose, placed.label, env, camera, first, last,
+                shares, thread, self.shapes, placed.home, placed.template, placed.pose, placed.label, env, camera,
                 self._lens, self.size, self.near, form, slot, scratch[thread], flat,
             )  # fmt: skip
 
-        self.threads.share(len(env), draw)
+        self.threads.run(len(env), draw)
 
     def _check(
         self, placed: Placed, env: np.ndarray, camera: np.ndarray, out: np.ndarray, slot: np.ndarray, pictures: int

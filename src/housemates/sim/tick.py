@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from housemates.kernels.threads import take
 from housemates.sim.rules import ALWAYS_BELOW, COLLISION, RELEASE, WINDOW
 from housemates.sim.skills import (
     ARM_REST,
@@ -281,40 +282,45 @@ def somebody_waits(s):
 
 
 @njit(cache=True, nogil=True)
-def advance(world, state, ended, rules, actions, trace, traced, low, high, max_ticks, stored, autoreset):
-    """Homes low..high: start the given actions, then tick each home until somebody must decide or the episode ends.
+def advance(shares, thread, world, state, ended, rules, actions, trace, traced, told, max_ticks, stored, autoreset):
+    """A thread's homes: start the given actions, then tick each home until somebody must decide or the episode ends.
 
     trace [E, T] TRACE receives every step of this call as far as there is room, traced [E] how many there were.
     """
-    for e in range(low, high):
-        s = state[e]
-        s.outcome, traced[e] = 0, 0
-        if s.over:
-            continue
-        for r in range(s.robots):
-            if s.controllable[r] and s.action[r] == MUST_DECIDE and actions[e, r] >= 0:
-                begin(world, s, r, actions[e, r])
-        ticks = 0
-        while True:
-            outcome = tick(world, s, rules)
-            if ticks < trace.shape[1]:
-                note(s, trace[e, ticks])
-            ticks += 1
-            traced[e] = ticks
-            if outcome > 0:
-                finish(s, ended[e], outcome)
-                if autoreset:
-                    reset(world, s, rules, stored)
-                else:
-                    s.over = True
-                break
-            if somebody_waits(s) or ticks == max_ticks:
-                break
+    low, high = take(shares, thread)
+    while low < high:
+        for e in range(low, high):
+            s = state[e]
+            s.outcome, traced[e] = 0, 0
+            if s.over:
+                continue
+            for r in range(s.robots):
+                if s.controllable[r] and s.action[r] == MUST_DECIDE and actions[e, r] >= 0:
+                    begin(world, s, r, actions[e, r])
+            ticks = 0
+            while True:
+                outcome = tick(world, s, rules)
+                if ticks < trace.shape[1]:
+                    note(s, trace[e, ticks])
+                ticks += 1
+                traced[e] = ticks
+                if outcome > 0:
+                    finish(s, ended[e], outcome)
+                    if autoreset:
+                        reset(world, s, rules, stored)
+                    else:
+                        s.over = True
+                    break
+                if somebody_waits(s) or ticks == max_ticks:
+                    break
+        tell(state, low, high, told)
+        low, high = take(shares, thread)
 
 
 @njit(cache=True, nogil=True)
-def tell(state, low, high, decide, reward, done):
+def tell(state, low, high, told):
     """Homes low..high after a call: who must decide [E, R], reward since the last decision [E, R], episode over [E]."""
+    decide, reward, done = told
     for e in range(low, high):
         s = state[e]
         done[e] = s.outcome != 0

@@ -1,7 +1,9 @@
 """A stopwatch: how many things a second, by the processor's time and by the clock on the wall, best of several turns.
 
 Machines are shared. Rates per core count CPU time, which a busy neighbour hardly changes; the best turn is the one that was
-disturbed least. What is compared (one thread and two, we and others) takes turns, so that both meet the same neighbours.
+disturbed least. What is compared (one thread and two, we and others) takes turns, so that both meet the same neighbours. For
+one thread and two even that is not enough, since two cores are left alone less often than one: of each turn and the next the
+ratio is taken, and of those the median.
 """
 
 from __future__ import annotations
@@ -13,6 +15,8 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+
+import numpy as np
 
 SHORTEST = 0.05
 """A turn lasts at least this long, seconds: shorter ones measure the clock."""
@@ -53,14 +57,20 @@ class Job:
 
 def measure(jobs: Sequence[Job], seconds: float) -> list[Figure]:
     """Measure jobs for about so many seconds each; they take turns. The first call of each may compile and does not count."""
+    return [figure(job, rates) for job, rates in zip(jobs, take_turns(jobs, seconds, TURNS), strict=True)]
+
+
+def take_turns(jobs: Sequence[Job], seconds: float, turns: int) -> np.ndarray:
+    """Rates [jobs, turns, 2] by CPU time and by the clock of jobs that take turns, about so many seconds each."""
     for job in jobs:
         job.work()
-    best = [(0.0, 0.0)] * len(jobs)
-    for _ in range(TURNS):
-        for k, job in enumerate(jobs):
-            rates = _turn(job.work, max(seconds / TURNS, SHORTEST))
-            best[k] = (max(best[k][0], rates[0]), max(best[k][1], rates[1]))
-    return [Figure(j.name, j.group, j.unit, *rates, j.threads) for j, rates in zip(jobs, best, strict=True)]
+    rates = [[_turn(job.work, max(seconds / turns, SHORTEST)) for job in jobs] for _ in range(turns)]
+    return np.array(rates).swapaxes(0, 1)
+
+
+def figure(job: Job, rates: np.ndarray) -> Figure:
+    """The figure of a job: its best turn of rates [turns, 2]."""
+    return Figure(job.name, job.group, job.unit, *rates.max(axis=0).tolist(), job.threads)
 
 
 def _turn(work: Callable[[], int], seconds: float) -> tuple[float, float]:

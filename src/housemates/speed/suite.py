@@ -17,7 +17,7 @@ from housemates.kernels.distance import distance_field
 from housemates.kernels.paths import corner_path_length
 from housemates.sim.batch import Batch
 from housemates.speed import frames, peers, steps
-from housemates.speed.measure import Figure, Job, machine, measure, processor_time
+from housemates.speed.measure import Figure, Job, figure, machine, measure, processor_time, take_turns
 from housemates.tasks.episodes import Episodes
 
 Say = Callable[[str], None]
@@ -43,6 +43,8 @@ class Plan:
     """Whether to measure others where they are installed."""
 
 
+COMPARED = 20
+"""Turns of one thread and two."""
 QUICK = Plan(seconds=0.4, sizes=(64, 256), homes=(256, 1024, 4096), picture_homes=32, peer_sizes=(64,))
 """For a first look: about half a minute with compiled kernels."""
 
@@ -54,7 +56,8 @@ class Result:
     machine: dict[str, Any]
     figures: list[Figure]
     two_threads: dict[str, float] = field(default_factory=dict)
-    """How many times as fast two threads are as one, wall time, by figure. A busy machine has no second core to give."""
+    """How many times as fast two threads are as one, wall time, by figure: the median of turns beside each other. A busy
+    machine has no second core to give."""
     two_threads_at_most: dict[str, float] = field(default_factory=dict)
     """The same by CPU time: what an idle machine would show if no thread ever waited for the other."""
     ratios: dict[str, float] = field(default_factory=dict)
@@ -117,10 +120,9 @@ def scaling(batch: Callable[..., Batch], plan: Plan) -> tuple[list[Figure], dict
     ]
     figures, by_wall, by_cpu = [], {}, {}
     for pair in pairs:
-        one, two = measure(pair, plan.seconds)
-        figures.append(two)
-        by_wall[two.name] = two.wall / one.wall
-        by_cpu[two.name] = 2 * two.per_core / one.per_core
+        one, two = take_turns(pair, plan.seconds, COMPARED)
+        figures.append(figure(pair[1], two))
+        by_cpu[pair[1].name], by_wall[pair[1].name] = (np.median(two / one, axis=0) * (2, 1)).tolist()
     return figures, by_wall, by_cpu
 
 
