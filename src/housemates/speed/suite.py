@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from housemates.homes.home import Home
 from housemates.homes.navigation import navigation
 from housemates.kernels.distance import distance_field
 from housemates.kernels.paths import corner_path_length
+from housemates.kernels.threads import Threads
 from housemates.sim.batch import Batch
 from housemates.speed import frames, peers, steps
 from housemates.speed.measure import Figure, Job, figure, machine, measure, processor_time, take_turns
@@ -59,7 +60,7 @@ class Result:
     """How many times as fast two threads are as one, wall time, by figure: the median of turns beside each other. A busy
     machine has no second core to give."""
     two_threads_at_most: dict[str, float] = field(default_factory=dict)
-    """The same by CPU time: what an idle machine would show if no thread ever waited for the other."""
+    """The same for two batches that share nothing, in the same turns: more than the machine's cores gave then cannot be had."""
     ratios: dict[str, float] = field(default_factory=dict)
     """How many times as many pictures per core we draw as others, by figure."""
     agreement: dict[str, float] = field(default_factory=dict)
@@ -113,17 +114,33 @@ def run(plan: Plan, homes: Sequence[Home], episodes: Episodes, say: Say) -> Resu
 
 
 def scaling(batch: Callable[..., Batch], plan: Plan) -> tuple[list[Figure], dict[str, float], dict[str, float]]:
-    """Figures with two threads, and how many times as fast they are as one in the same turns, by wall and by CPU time."""
-    pairs: list[list[Job]] = [
-        *([steps.without_pictures(batch(size, threads=n)) for n in (1, 2)] for size in plan.homes[1:]),
-        [frames.head_depth(batch(plan.homes[0], pixels=plan.sizes[0], threads=n), "depth", "depth") for n in (1, 2)],
+    """Figures with two threads, and how many times as fast as one thread two are and two could be at most."""
+    made: list[Callable[[int], Job]] = [
+        *(lambda n, size=size: steps.without_pictures(batch(size, threads=n)) for size in plan.homes[1:]),
+        lambda n: frames.head_depth(batch(plan.homes[0], pixels=plan.sizes[0], threads=n), "depth", "depth"),
     ]
-    figures, by_wall, by_cpu = [], {}, {}
-    for pair in pairs:
-        one, two = take_turns(pair, plan.seconds, COMPARED)
-        figures.append(figure(pair[1], two))
-        by_cpu[pair[1].name], by_wall[pair[1].name] = (np.median(two / one, axis=0) * (2, 1)).tolist()
-    return figures, by_wall, by_cpu
+    figures, ratio, at_most = [], {}, {}
+    for make in made:
+        one, two, other = make(1), make(2), make(1)
+        rates = take_turns([one, two, apart([one, other])], plan.seconds, COMPARED)
+        figures.append(figure(two, rates[1]))
+        ratio[two.name], at_most[two.name] = np.median(rates[1:, :, 1] / rates[0, :, 1], axis=1).tolist()
+    return figures, ratio, at_most
+
+
+def apart(jobs: Sequence[Job]) -> Job:
+    """Jobs that share nothing, side by side on a thread each."""
+    threads, done = Threads(len(jobs)), [0] * len(jobs)
+
+    def some(thread: int, low: int, high: int) -> None:
+        for k in range(low, high):
+            done[k] = jobs[k].work()
+
+    def work() -> int:
+        threads.share(len(jobs), some)
+        return sum(done)
+
+    return replace(jobs[0], work=work, threads=len(jobs))
 
 
 def other_jobs(home: Home) -> list[Job]:
