@@ -60,7 +60,7 @@ class Result:
     """How many times as fast two threads are as one, wall time, by figure: the median of turns beside each other. A busy
     machine has no second core to give."""
     two_threads_at_most: dict[str, float] = field(default_factory=dict)
-    """The same for two batches that share nothing, in the same turns: more than the machine's cores gave then cannot be had."""
+    """The same for two batches that share nothing, in the same turns: what both cores gave just then."""
     ratios: dict[str, float] = field(default_factory=dict)
     """How many times as many pictures per core we draw as others, by figure."""
     agreement: dict[str, float] = field(default_factory=dict)
