@@ -154,3 +154,11 @@ def test_a_run_that_is_not_zero_shot_is_marked_in_every_table_of_success():
     assert zero_shot_table(rows, resamples=50).rows[0][4].mark == "†"
     assert all(row[-1].mark == "†" for row in partner_table(rows, "tidy_house").rows)
     assert "NO" in run_table(rows).texts()[0][-2]
+
+
+@pytest.mark.parametrize(("more", "mark", "shown"), [(9_000, "", "2.0 M"), (400_000, "‡", "2.0 M – 2.4 M")])
+def test_budgets_that_differ_by_more_than_a_rollout_are_marked(more: int, mark: str, shown: str):
+    rows = grid(("sp",), 2)
+    rows.columns["decisions"] = rows["decisions"] + np.where(rows["agent_seed"] == 1, more, 0)
+    line = zero_shot_table(rows, resamples=50).rows[0]
+    assert (line[3], line[4].mark) == (shown, mark)

@@ -212,4 +212,4 @@ def run_table(rows: Rows) -> Table:
 def budget(rows: Rows) -> str:
     """Decisions of the training, over both stages: `24.0 M`, or a range."""
     found = [f"{d / 1e6:.1f} M" if d >= 1e6 else f"{d / 1e3:.0f} k" for d in rows.distinct("decisions")]
-    return found[0] if len(found) == 1 else f"{found[0]} – {found[-1]}"
+    return found[0] if found[0] == found[-1] else f"{found[0]} – {found[-1]}"

@@ -1,0 +1,66 @@
+"""The results that lie in the repository: played in the homes of today, and told in the docs as the rows have it."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from pathlib import Path
+from statistics import mean, stdev
+
+import pytest
+
+from housemates.evaluation.rows import read_rows
+from housemates.homes.splits import load_split
+from housemates.learning.trainer import environment_hash
+from housemates.sim.rules import Rules
+from housemates.tasks.episodes import load_episodes
+
+ROOT = Path(__file__).resolve().parents[2]
+FILES = sorted((ROOT / "results").glob("*/*.parquet"))
+LABELS = {"SP": "sp", "PBT": "pbt", "BDP": "bdp"}
+ROW = re.compile(r"^\| (SP|PBT|BDP) \| (state|depth) \| (\d) \| ([^|]+) \| ([^|]+) \| ([^|]+) \| ([^|]+) \|", re.MULTILINE)
+
+
+def rows(path: Path) -> list[dict]:
+    """The rows of a file."""
+    return read_rows(path).to_pylist()
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_results_are_of_the_evaluation_homes_as_they_are(path):
+    homes = load_split("eval")
+    found = rows(path)
+    task = found[0]["task"]
+    assert {row["split"] for row in found} == {"eval"}
+    assert {row["environment"] for row in found} == {environment_hash(load_episodes(task, "eval", homes=homes), Rules(), 2)}
+    assert {row["control"] for row in found if row["evaluation"] == "control"} == {"blind", "solo", "random"}
+    strangers = {row["partner"] for row in found if row["evaluation"] == "zsc"}
+    assert len(strangers) == 11
+    assert all(row["zero_shot"] for row in found if row["evaluation"] == "zsc")
+
+
+def test_the_page_tells_what_the_rows_say():
+    told = ROW.findall((ROOT / "docs" / "results.md").read_text())
+    seeds = defaultdict(list)
+    for path in FILES:
+        found = rows(path)
+        first = next(row for row in found if row["evaluation"] == "zsc")
+        means = []
+        for wanted in (
+            lambda row: row["evaluation"] == "train_pop",
+            lambda row: row["evaluation"] == "zsc",
+            lambda row: row["evaluation"] == "zsc" and row["partner_kind"] == "script",
+            lambda row: row["evaluation"] == "zsc" and row["partner_kind"] != "script",
+        ):
+            by_partner = defaultdict(list)
+            for row in filter(wanted, found):
+                by_partner[row["partner"]].append(row["success"])
+            means.append(100 * mean(mean(games) for games in by_partner.values()))
+        seeds[first["method"], first["observations"]].append(means)
+    assert {(LABELS[method], sees) for method, sees, *_ in told} == set(seeds)
+    for method, sees, count, *cells in told:
+        runs = seeds[LABELS[method], sees]
+        assert int(count) == len(runs)
+        for cell, values in zip(cells, zip(*runs, strict=True), strict=True):
+            error = f" ± {stdev(values) / len(values) ** 0.5:.1f}" if len(values) > 1 else ""
+            assert cell.strip() == f"{mean(values):.1f}{error}"
