@@ -43,7 +43,6 @@ from housemates.sim.tick import (
     nearest_partner,
     next_of_plan,
     pay,
-    reset,
     task_is_done,
     uniform,
 )
@@ -364,8 +363,4 @@ def act_all(world, supports, state, ended, rules, actions, low, high, stored, au
             continue
         outcome = act(world, supports, s, rules, actions, e, scratch)
         if outcome > 0:
-            finish(s, ended[e], outcome)
-            if autoreset:
-                reset(world, s, rules, stored)
-            else:
-                s.over = True
+            finish(world, s, ended[e], outcome, rules, stored, autoreset)

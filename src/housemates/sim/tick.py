@@ -305,11 +305,7 @@ def advance(shares, thread, world, state, ended, rules, actions, trace, traced, 
                 ticks += 1
                 traced[e] = ticks
                 if outcome > 0:
-                    finish(s, ended[e], outcome)
-                    if autoreset:
-                        reset(world, s, rules, stored)
-                    else:
-                        s.over = True
+                    finish(world, s, ended[e], outcome, rules, stored, autoreset)
                     break
                 if somebody_waits(s) or ticks == max_ticks:
                     break
@@ -344,8 +340,8 @@ def note(s, row):
 
 
 @njit(cache=True, nogil=True)
-def finish(s, end, outcome):
-    """Write down how a home's episode ended and close every running decision."""
+def finish(world, s, end, outcome, rules, stored, autoreset):
+    """Write down how a home's episode ended, close every running decision and, with autoreset, begin the next episode."""
     s.outcome = outcome
     end.episode, end.outcome, end.steps, end.total = s.episode, outcome, s.clock, s.total
     end.done_by[:] = s.done_by
@@ -353,6 +349,10 @@ def finish(s, end, outcome):
         end.idle[r], end.travelled[r] = s.idle[r], s.travelled[r]
         end.window[r, :, :] = s.window[r]
         s.action[r] = MUST_DECIDE
+    if autoreset:
+        reset(world, s, rules, stored)
+    else:
+        s.over = True
 
 
 @njit(cache=True, nogil=True)
