@@ -114,7 +114,7 @@ def run(plan: Plan, homes: Sequence[Home], episodes: Episodes, say: Say) -> Resu
 
 
 def scaling(batch: Callable[..., Batch], plan: Plan) -> tuple[list[Figure], dict[str, float], dict[str, float]]:
-    """Figures with two threads, and how many times as fast as one thread two are and two could be at most."""
+    """Figures with two threads, and how many times as fast as one thread two are, and two batches that share nothing."""
     made: list[Callable[[int], Job]] = [
         *(lambda n, size=size: steps.without_pictures(batch(size, threads=n)) for size in plan.homes[1:]),
         lambda n: frames.head_depth(batch(plan.homes[0], pixels=plan.sizes[0], threads=n), "depth", "depth"),
