@@ -7,7 +7,7 @@ INSTALLED := $(VENV)/.installed
 RUN := runs/main
 TRAIN := --method bdp --task tidy_house --preset laptop
 DEMO := runs/demo
-DEMO_AGENT := pretrained/bdp-tidy_house-state
+DEMO_AGENT := pretrained/bdp-tidy_house-depth
 DEMO_EPISODES := 10
 WORKERS := $(shell [ "$$(nproc)" -ge 2 ] && echo 2 || echo 1)
 

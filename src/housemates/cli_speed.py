@@ -71,8 +71,8 @@ def table(result: Result) -> str:
         lines.append(f"{figure.name:<48} {figure.threads:>7} {rates} {figure.unit}")
     lines.append("")
     for name, ratio in result.two_threads.items():
-        at_most = f"two batches that share nothing {result.two_threads_at_most[name]:.2f} times"
-        lines.append(f"{name}: two threads are {ratio:.2f} times as fast as one by the clock, {at_most}")
+        apart = f"two batches that share nothing {result.two_batches_apart[name]:.2f} times"
+        lines.append(f"{name}: two threads are {ratio:.2f} times as fast as one by the clock, {apart}")
     lines += [f"{name}: housemates draws {ratio:.0f} times as many per core" for name, ratio in result.ratios.items()]
     lines += [f"{name}: {share:.1%} of pixels agree with ours" for name, share in result.agreement.items()]
     return "\n".join(lines)
