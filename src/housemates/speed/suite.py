@@ -95,7 +95,7 @@ def run(plan: Plan, homes: Sequence[Home], episodes: Episodes, say: Say) -> Resu
         [steps.with_pictures(batch(plan.picture_homes, pixels=plan.sizes[0]), every) for every in (True, False)], plan.seconds
     )
     say("one thread and two")
-    scaled, two_threads, apart = scaling(batch, plan)
+    scaled, two_threads, two_batches = scaling(batch, plan)
     figures += scaled
     say("paths and homes")
     figures += measure(other_jobs(homes[0]), plan.seconds)
@@ -110,7 +110,7 @@ def run(plan: Plan, homes: Sequence[Home], episodes: Episodes, say: Say) -> Resu
         agreement |= {f"{name} {size}x{size}": share for name, share in agree.items()}
     passed, taken = (now - then for now, then in zip(processor_time(), clock, strict=True))
     after = {"load_after": machine()["load"], "taken_by_host": taken / max(passed, 1.0)}
-    return Result(before | after, figures, two_threads, apart, ratios, agreement, scene)
+    return Result(before | after, figures, two_threads, two_batches, ratios, agreement, scene)
 
 
 def scaling(batch: Callable[..., Batch], plan: Plan) -> tuple[list[Figure], dict[str, float], dict[str, float]]:
@@ -119,13 +119,13 @@ def scaling(batch: Callable[..., Batch], plan: Plan) -> tuple[list[Figure], dict
         *(lambda n, size=size: steps.without_pictures(batch(size, threads=n)) for size in plan.homes[1:]),
         lambda n: frames.head_depth(batch(plan.homes[0], pixels=plan.sizes[0], threads=n), "depth", "depth"),
     ]
-    figures, ratio, apart = [], {}, {}
+    figures, two_threads, two_batches = [], {}, {}
     for make in made:
         one, two, other = make(1), make(2), make(1)
         rates = take_turns([one, two, apart([one, other])], plan.seconds, COMPARED)
         figures.append(figure(two, rates[1]))
-        ratio[two.name], apart[two.name] = np.median(rates[1:, :, 1] / rates[0, :, 1], axis=1).tolist()
-    return figures, ratio, apart
+        two_threads[two.name], two_batches[two.name] = np.median(rates[1:, :, 1] / rates[0, :, 1], axis=1).tolist()
+    return figures, two_threads, two_batches
 
 
 def apart(jobs: Sequence[Job]) -> Job:
