@@ -9,7 +9,8 @@ import torch
 
 from batches import EPISODES, episodes, home, make
 from housemates.learning.ppo import PPO
-from housemates.learning.rollout import Collector, Player, Slots, Store
+from housemates.learning.rollout import Collector, Player, Slots
+from housemates.learning.store import Store
 from housemates.learning.trainer import Trainer, Training
 from housemates.policies.config import PolicyConfig
 from housemates.policies.policy import Policy

@@ -5,7 +5,8 @@ import pytest
 import torch
 
 from batches import make
-from housemates.learning.rollout import SCRIPTED, Collector, Store
+from housemates.learning.rollout import SCRIPTED, Collector
+from housemates.learning.store import Store
 from housemates.policies.config import PolicyConfig
 from housemates.sim.observe import privileged_size, write_window
 from housemates.sim.rules import Rules

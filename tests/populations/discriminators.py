@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from housemates.learning.distributed import join, leave
-from housemates.learning.rollout import Store
+from housemates.learning.store import Store
 from housemates.populations.discriminator import Diversity, DiversityReward
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from housemates.learning.rollout import Store
+from housemates.learning.store import Store
 from housemates.populations.discriminator import NOTHING, Buffer, Discriminator, Diversity, DiversityReward, Samples, pack
 
 SMALL = Diversity(hidden=16, buffer=64, batch=32)

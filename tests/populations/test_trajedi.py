@@ -9,7 +9,8 @@ import torch
 
 import batches
 from batches import make
-from housemates.learning.rollout import Collector, Store
+from housemates.learning.rollout import Collector
+from housemates.learning.store import Store
 from housemates.learning.trainer import Trainer
 from housemates.policies.config import PolicyConfig
 from housemates.policies.policy import Policy

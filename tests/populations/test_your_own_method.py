@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from batches import episodes, home
-from housemates.learning.rollout import Store
 from housemates.learning.settings import change
+from housemates.learning.store import Store
 from housemates.policies.checkpoint import load_policy
 from housemates.policies.partners import agent, population
 from housemates.populations import METHODS

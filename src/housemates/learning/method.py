@@ -11,7 +11,8 @@ from typing import Protocol
 import numpy as np
 
 from housemates.learning.distributed import Group
-from housemates.learning.rollout import Slots, Store
+from housemates.learning.rollout import Slots
+from housemates.learning.store import Store
 from housemates.policies.partners import Partner
 from housemates.policies.policy import Policy
 from housemates.sim.batch import Batch

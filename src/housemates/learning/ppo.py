@@ -11,8 +11,8 @@ from torch import Tensor, nn
 
 from housemates.learning.advantage import advantages, chunks, links
 from housemates.learning.distributed import Group
-from housemates.learning.rollout import Store
 from housemates.learning.scale import Scale
+from housemates.learning.store import Store
 from housemates.policies.auxiliary import Auxiliary
 from housemates.policies.policy import Policy
 

@@ -19,7 +19,8 @@ from housemates.learning import resume
 from housemates.learning.distributed import Group, interrupted
 from housemates.learning.method import Method
 from housemates.learning.ppo import PPO, prepare, update
-from housemates.learning.rollout import ENDS, Collector, Player, Store
+from housemates.learning.rollout import Collector, Player
+from housemates.learning.store import ENDS, Store
 from housemates.policies.auxiliary import Auxiliary
 from housemates.policies.checkpoint import save_policy
 from housemates.sim.batch import Batch

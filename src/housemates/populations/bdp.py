@@ -12,7 +12,8 @@ import numpy as np
 
 from housemates.learning.distributed import Group
 from housemates.learning.method import Members
-from housemates.learning.rollout import Slots, Store
+from housemates.learning.rollout import Slots
+from housemates.learning.store import Store
 from housemates.policies.config import PolicyConfig
 from housemates.policies.policy import Policy
 from housemates.populations.discriminator import Diversity, DiversityReward

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from housemates.learning.distributed import Group
-from housemates.learning.rollout import Store
+from housemates.learning.store import Store
 from housemates.sim.rules import WINDOW, Rules
 from housemates.tasks.goals import ACTIONS
 

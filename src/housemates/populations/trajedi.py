@@ -17,7 +17,7 @@ from torch import Tensor
 
 from housemates.learning.advantage import chunks
 from housemates.learning.distributed import Group
-from housemates.learning.rollout import Store
+from housemates.learning.store import Store
 from housemates.policies.config import PolicyConfig
 from housemates.policies.policy import Policy
 from housemates.populations.pbt import PBT
