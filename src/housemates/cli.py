@@ -44,7 +44,7 @@ EXTRAS = {
     "cluster": ("ray",),
 }
 """The extras of pyproject.toml and the packages each brings."""
-LISTS = {"partners": ("list", "play", "ship"), "holdouts": ("list", "train", "ship")}
+LISTS = {"partners": ("list", "play", "ship"), "holdouts": ("list", "train", "ship", "best-responses")}
 """Groups of commands that list things when no command is given, and their commands."""
 IMPORTED_AS = {"pillow": "PIL"}
 """Packages whose modules have another name."""
@@ -101,6 +101,7 @@ def build() -> SubcommandApp:
     holdouts.command(name="list")(cli_holdouts.list_holdouts)
     holdouts.command(name="train")(cli_holdouts.train_holdouts)
     holdouts.command(cli_holdouts.ship)
+    holdouts.command(cli_holdouts.best_responses)
     app.command(cli_diversity.diversity)
     app.command(cli_report.report)
     app.command(cli_benchmark.benchmark)

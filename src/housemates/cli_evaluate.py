@@ -40,8 +40,8 @@ def evaluate(
 
     For a run: its agent with the partners of its training, with all holdouts of the task (strangers), and the controls: the
     agent blind to its partner, a scripted solo robot, a random partner. A run without a coordination agent (gt_coord, solo)
-    plays as a team. With --agents and --partners: any of them with any, such as script/noop, random, RUN/3, RUN/z5, RUN/agent;
-    --agents alone meet the holdouts.
+    plays as a team, a best response with its partner alone. With --agents and --partners: any of them with any, such as
+    script/noop, random, RUN/3, RUN/z5, RUN/agent; --agents alone meet the holdouts.
 
     Args:
         run: The folder of a run that is complete.
@@ -95,6 +95,7 @@ def of_run(
     from housemates.evaluation.holdouts import complete as trained
     from housemates.evaluation.protocol import run_pairs
     from housemates.policies.partners import AGENT
+    from housemates.populations import METHODS
     from housemates.populations.run import complete, read
 
     settings = read(run)
@@ -104,7 +105,8 @@ def of_run(
     if not (complete(run, 2) if two_stages else trained(run) or (run / AGENT / "policy.json").is_file()):
         raise ValueError(f"{run} is not trained to its end - continue it: housemates train --resume {run}")
     robots = settings.robots
-    found = strangers(settings.task, partners, folders) if two_stages or members or partners else []
+    entrant = two_stages and not METHODS[settings.method].one_partner
+    found = strangers(settings.task, partners, folders) if entrant or members or partners else []
     return settings.task, settings.training.rules, run_pairs(run, found, robots, members or bool(partners))
 
 

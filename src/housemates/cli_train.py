@@ -30,6 +30,7 @@ MethodName = Literal[
     "bdp_rgb",
     "bdp_state",
     "own",
+    "best_response",
 ]
 PresetName = Literal["smoke", "state", "laptop", "paper"]
 ObservationsName = Literal["state", "depth", "blind", "predicates", "rgb"]
@@ -59,21 +60,22 @@ def train(
     """Train robots. The run is a folder; kill it whenever you like, `--resume` continues it bit for bit.
 
     Most methods have two stages: first a population learns together, then one fresh agent learns to work with everybody of
-    that population. `gt_coord` and `solo` have only the first, `own` only the second.
+    that population. `gt_coord` and `solo` have only the first, `own` and `best_response` only the second.
 
     Args:
         method: Who learns with whom; default gt_coord, or own with --population. gt_coord: as many policies as robots, always
             together. solo: one robot alone. sp: each member plays with itself. pbt: with random members. fcp: sp with earlier
             versions as partners. trajedi: pbt, paid for decisions of one's own. bdp: one policy with 8 latents, paid for
             behaviours that can be told apart. bdp_*: its ablations and variants. pbt_state: pbt on the ground truth. own: the
-            partners that --population names.
+            partners that --population names. best_response: one of them, who may be a holdout.
         task: What is to be done (default tidy_house).
         preset: How long and with which network: smoke (under a minute), state (no pictures), laptop (the default), paper.
         observations: What robots see; default: the preset's.
         split: Where the homes come from; default: the preset's.
         stage: Train only the population (1), or only the agent (2, with --population or with --resume of a finished stage 1).
         population: Partners of stage 2: run folders (all members), RUN/3, RUN/z5, folders of policies, random, script/NAME,
-            package.module:function. Holdouts of the evaluation are refused.
+            package.module:function. Holdouts of the evaluation are refused (but for a
+            best_response).
         robots: Robots in each home (default 2, for solo 1).
         workers: Processes that train together, each on one core (default 1).
         threads: Torch's threads in each worker (default 1).

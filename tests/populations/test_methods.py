@@ -25,7 +25,7 @@ LATENTS = [f"z{k}" for k in range(8)]
 MEMBERS = [str(k) for k in range(8)]
 NAMES = {"gt_coord": ["0", "1"], "solo": ["0"], "sp": MEMBERS, "pbt": MEMBERS, "trajedi": MEMBERS, "pbt_state": MEMBERS}
 NAMES |= {"bdp_separate": MEMBERS, "fcp": [k + moment for moment in ("", "-start", "-middle") for k in MEMBERS]}
-STAGE_1 = [name for name in METHODS if name != "own"]
+STAGE_1 = [name for name in METHODS if METHODS[name].make is not None]
 
 
 def tiny(method: str, robots: int = 2, **changes) -> Run:

@@ -226,11 +226,16 @@ def who(partner: str, run: str) -> tuple[str, str]:
     return (run, place[1]) if place and run != partner else (partner, "")
 
 
+def bounds(rows: Rows, best: dict[tuple[str, str], float]) -> dict[str, float]:
+    """What the best response reaches with each of the rows' partners, by their names; without those where it never succeeds."""
+    runs = dict(zip(rows["partner"].tolist(), rows["partner_run"].tolist(), strict=True))
+    found = {partner: best.get(who(partner, run), 0.0) for partner, run in runs.items()}
+    return {partner: bound for partner, bound in found.items() if bound > 0}
+
+
 def proximity(rows: Rows, best: dict[tuple[str, str], float]) -> Proximity:
     """BR-Prox of the rows' agent (success as J), given the success of the best response to each partner."""
-    runs = dict(zip(rows["partner"].tolist(), rows["partner_run"].tolist(), strict=True))
-    mine = {who(partner, runs[partner]): value for partner, value in by_partner(rows).items()}
-    bound = {partner: best[partner] for partner in mine if best.get(partner, 0.0) > 0}
+    mine, bound = by_partner(rows), bounds(rows, best)
     ratios = [min(1.0, mine[partner] / bound[partner]) for partner in bound]
     exceeded = sum(mine[partner] > bound[partner] for partner in bound)
     return Proximity(float(np.mean(ratios)) if ratios else np.nan, len(bound), len(mine) - len(bound), exceeded)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from housemates.evaluation.crossplay import Pair, controls, identity, pair_up, trained_with
+from housemates.evaluation.crossplay import Pair, controls, identity, pair_up, run_name, trained_with
+from housemates.evaluation.metrics import BEST_RESPONSE, TEAM
 from housemates.policies import partners as registry
 from housemates.policies.partners import Partner
 
@@ -60,16 +61,31 @@ def team_pairs(team: Sequence[Partner]) -> list[Pair]:
 def run_pairs(run: Path, strangers: Sequence[Partner], robots: int = 2, members: bool = False) -> list[Pair]:
     """The evaluation of a run: its coordination agent if it has one, else its members as a team.
 
+    A best response that is given no strangers plays only with its own partner, as a measure for others.
+
     members: such a team's members also meet the strangers, each as an agent of its own.
     """
     if (run / registry.AGENT / "policy.json").is_file():
-        return agent_pairs(registry.agent(run), registry.read_partners(run / registry.PARTNERS, run), strangers, robots)
+        agent, trained = registry.agent(run), registry.read_partners(run / registry.PARTNERS, run)
+        if agent.meta.get("method") == BEST_RESPONSE and not strangers:
+            return pair_up([agent], trained, robots=robots)
+        return agent_pairs(agent, trained, strangers, robots)
     team = registry.population(run)
     pairs = team_pairs(team)
     if members:
         pairs += [pair for member in team for pair in agent_pairs(member, (), strangers, robots)]
     # The scripted solo robot plays the same games whoever it is compared with.
     return list(dict.fromkeys(pairs))
+
+
+def response_pairs(runs: Sequence[Path], partners: Sequence[Partner]) -> list[Pair]:
+    """Best responses with their partners, and members of teams with their mates, if these are among the partners too."""
+    teams = [partner for partner in partners if partner.meta.get("method") == TEAM]
+    mates = [(a, b) for a in teams for b in teams if a is not b and run_name(a) == run_name(b)]
+    return [
+        *(pair for run in runs for pair in run_pairs(run, ())),
+        *(Pair(mate, (partner,), zero_shot=False) for mate, partner in mates),
+    ]
 
 
 def summary(rows: pa.Table) -> list[Line]:

@@ -130,10 +130,26 @@ def bootstrap_iqm(found: Scores, seed: int = 0, resamples: int = RESAMPLES) -> I
 def bootstrap_mean(found: Scores, seed: int = 0, resamples: int = RESAMPLES) -> Interval:
     """Plain mean over the cells with the same interval."""
     means, weights = _resample(found, seed, resamples)
-    weights = np.where(np.isnan(means), 0.0, weights)
-    drawn = _divide((np.nan_to_num(means) * weights).sum(1), weights.sum(1))
     plain = np.nanmean(found.values[~np.isnan(found.values).all(axis=2)], axis=1)
-    return _interval(float(plain.mean()), drawn)
+    return _interval(float(plain.mean()), _weighted(means, weights))
+
+
+def bootstrap_proximity(found: Scores, bounds: dict[str, float], seed: int = 0, resamples: int = RESAMPLES) -> Interval:
+    """BR-Prox: mean over the cells of min(1, score / bound), with the same interval; partners without a bound are left out.
+
+    The bounds are taken as they are: the interval says nothing about how well they are known.
+    """
+    part = _common(found, [partner for partner in found.partners if partner in bounds], found.episodes)
+    bound = np.tile([bounds[partner] for partner in part.partners], len(part.values))
+    means, weights = _resample(part, seed, resamples)
+    plain = _cell_means(part.values, np.ones((1, len(part.episodes)))).reshape(-1)
+    return _interval(float(np.nanmean(np.minimum(1.0, plain / bound))), _weighted(np.minimum(1.0, means / bound), weights))
+
+
+def _weighted(means: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Weighted mean over cells [B, C] -> [B], without those that are nan."""
+    weights = np.where(np.isnan(means), 0.0, weights)
+    return _divide((np.nan_to_num(means) * weights).sum(1), weights.sum(1))
 
 
 def _resample(found: Scores, seed: int, resamples: int) -> tuple[np.ndarray, np.ndarray]:
@@ -203,8 +219,8 @@ def _cell_means(values: np.ndarray, drawn: np.ndarray) -> np.ndarray:
 
 def _mean(means: np.ndarray, seeds: np.ndarray, partners: np.ndarray) -> np.ndarray:
     """Weighted mean over cells [B, S, P] -> [B]."""
-    weight = np.where(np.isnan(means), 0.0, seeds[:, :, None] * partners[:, None, :])
-    return _divide((np.nan_to_num(means) * weight).sum((1, 2)), weight.sum((1, 2)))
+    weights = seeds[:, :, None] * partners[:, None, :]
+    return _weighted(means.reshape(len(means), -1), weights.reshape(len(weights), -1))
 
 
 def _difference(a: np.ndarray, b: np.ndarray, seeds_a: np.ndarray, seeds_b: np.ndarray, partners: np.ndarray) -> np.ndarray:

@@ -43,6 +43,8 @@ class MethodSpec:
     """What it sees if the method says so, else empty."""
     robots: int = 0
     """The number of robots if the method says so, else 0."""
+    one_partner: bool = False
+    """Whether it answers one partner only, who may be a holdout: its agents are a measure for others, nobody's rival."""
 
 
 METHODS = {
@@ -90,5 +92,8 @@ METHODS = {
         "BDP-State", "BDP on the ground-truth predicates (oracle)", BDP, BDPSettings(), observations="predicates"
     ),
     "own": MethodSpec("Own", "only stage 2, with the partners that --population names", None),
+    "best_response": MethodSpec(
+        "Best response", "only stage 2, with one partner, who may be a holdout: the measure of BR-Prox", None, one_partner=True
+    ),
 }
 """All methods by name."""

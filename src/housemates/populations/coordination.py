@@ -24,26 +24,39 @@ WRITTEN = ("script", "random", "function")
 """Kinds of partners that people wrote: who trains with them does not meet strangers at evaluation as the others do."""
 
 
-def check_partners(partners: Sequence[Partner], robots: int = 2) -> bool:
-    """Refuse partners that nobody may train with; returns whether training with these is zero-shot."""
+def check_partners(partners: Sequence[Partner], robots: int = 2, one: bool = False) -> bool:
+    """Refuse partners that nobody may train with; returns whether training with these is zero-shot.
+
+    one: for a best response, which has one partner and may train with a holdout.
+    """
     if not partners:
         raise ValueError("nobody to train with - name partners with --population")
+    if one and len(partners) > 1:
+        raise ValueError(f"a best response answers one partner, not {len(partners)} - name one with --population")
     for partner in partners:
-        if is_holdout(partner):
+        if is_holdout(partner) and not one:
             raise ValueError(f"{partner.name} is a holdout of the evaluation - choose partners that nobody is tested with")
         if partner.kind == "person":
             raise ValueError(f"{partner.name} is a person - people play on the page: housemates play")
         if partner.meta.get("robots", robots) != robots:
             raise ValueError(f"{partner.name} was trained for {partner.meta['robots']} robots, not {robots} - use --robots")
-    return all(partner.kind not in WRITTEN and partner.meta.get("zero_shot", True) for partner in partners)
+    return not one and all(partner.kind not in WRITTEN and partner.meta.get("zero_shot", True) for partner in partners)
 
 
 class Coordination(Members):
     """The agent moves one robot of each home, partners drawn from the population all others."""
 
-    def __init__(self, config: PolicyConfig, robots: int, seed: int, partners: Sequence[Partner], redraw: int = 10) -> None:
-        """redraw: updates between two draws of partners and of the agent's robot."""
-        check_partners(partners, robots)
+    def __init__(
+        self,
+        config: PolicyConfig,
+        robots: int,
+        seed: int,
+        partners: Sequence[Partner],
+        redraw: int = 10,
+        one: bool = False,
+    ) -> None:
+        """redraw: updates between two draws of partners and of the agent's robot; one: see `check_partners`."""
+        check_partners(partners, robots, one)
         if robots < 2:
             raise ValueError(f"{robots} robot has nobody to coordinate with - use --robots 2 or more")
         self.partners, self.redraw = list(partners), redraw

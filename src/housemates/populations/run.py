@@ -127,7 +127,7 @@ def create(folder: Path, run: Run) -> None:
         raise ValueError(f"{folder} holds a run already - continue it with --resume {folder}, or choose another --out")
     partners = resolve_all(run.population, run.task)
     if partners:
-        run = replace(run, zero_shot=check_partners(partners, run.robots))
+        run = replace(run, zero_shot=check_partners(partners, run.robots, METHODS[run.method].one_partner))
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if partners:
@@ -259,7 +259,8 @@ def make_trainer(
         method = spec.make(run.policy, run.robots, seed, run.settings)
         meta["settings"] = to_json(run.settings)
     else:
-        method = Coordination(run.policy, run.robots, seed, partners_of(folder), getattr(run.settings, "redraw", REDRAW))
+        redraw, one = getattr(run.settings, "redraw", REDRAW), METHODS[run.method].one_partner
+        method = Coordination(run.policy, run.robots, seed, partners_of(folder), redraw, one)
         pixels = method.pixels or pixels
         meta["zero_shot"] = run.zero_shot
     place = folder / (STAGE if stage == 1 else STAGE2)

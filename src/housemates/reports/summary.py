@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations
 
-import numpy as np
-
 from housemates.evaluation.metrics import (
     Rows,
     best_responses,
+    bounds,
     by_partner,
     mean_over_partners,
     natural,
@@ -18,7 +17,7 @@ from housemates.evaluation.metrics import (
     proximity,
     worst_partners,
 )
-from housemates.evaluation.stats import RESAMPLES, bootstrap_iqm, compare, over_seeds, scores
+from housemates.evaluation.stats import RESAMPLES, Scores, bootstrap_iqm, bootstrap_proximity, compare, over_seeds, scores
 from housemates.reports import paper
 from housemates.reports.paper_tables import SEEN, explain, success_cell
 from housemates.reports.tables import Cell, Table, interval, percent
@@ -60,9 +59,7 @@ def zero_shot_table(rows: Rows, seed: int = 0, resamples: int = RESAMPLES) -> Ta
     """How every method does with strangers: mean, IQM with interval, the worst partners, how episodes end."""
     strangers, lines = rows.only(evaluation="zsc"), []
     for task, method, seen, mine in groups(strangers):
-        best = best_responses(rows.only(task=task))
-        near = [proximity(mine.only(agent_run=run), best) for run in mine.distinct("agent_run")]
-        known = np.array([p.value for p in near if not np.isnan(p.value)])
+        found = scores(mine)
         lines.append(
             (
                 paper.TASKS[task],
@@ -70,11 +67,11 @@ def zero_shot_table(rows: Rows, seed: int = 0, resamples: int = RESAMPLES) -> Ta
                 seen,
                 budget(mine),
                 success_cell(mine),
-                interval(bootstrap_iqm(scores(mine), seed, resamples)),
+                interval(bootstrap_iqm(found, seed, resamples)),
                 percent(over_seeds(per_run(mine, worst_partners))),
                 _ends(mine, "collision"),
                 _ends(mine, "timeout"),
-                _near(known, near[0].partners, near[0].left_out),
+                _near(mine, found, best_responses(rows.only(task=task)), seed, resamples),
             )
         )
     columns = ("task", "method", "sees", "decisions", "success", "IQM [95 %]", "worst 20 %")
@@ -84,7 +81,8 @@ def zero_shot_table(rows: Rows, seed: int = 0, resamples: int = RESAMPLES) -> Ta
         "partners, mean ± standard error over seeds.",
         f"IQM over seeds and partners; interval: {resamples:,} bootstrap resamples of agent seeds, of holdout runs within "
         "learned holdouts, and of episodes. With n=1 it says nothing about other seeds.",
-        "BR-Prox: success as a share of the best response's, capped at 1; partners without one are left out.",
+        "BR-Prox [95 %]: success as a share of the best response's, capped at 1; partners without one are left out. "
+        "`k above`: with k partners agents do better than the best response, whose bound is too low there.",
         *explain(lines),
     )
     return Table("zero_shot", "Zero-shot: how well agents work with partners they never met", columns, tuple(lines), notes)
@@ -95,11 +93,16 @@ def _ends(rows: Rows, column: str) -> Cell:
     return percent(over_seeds(per_run(rows, lambda mine: mean_over_partners(mine, column))))
 
 
-def _near(values: np.ndarray, partners: int, left_out: int) -> Cell:
-    if not len(values):
+def _near(rows: Rows, found: Scores, best: dict[tuple[str, str], float], seed: int, resamples: int) -> Cell:
+    """BR-Prox of one method's rows: over seeds, with its interval and how many partners have a best response."""
+    known = bounds(rows, best)
+    if not known:
         return Cell()
-    found = over_seeds(values)
-    return Cell(found.mean, found.error, found.n, 2, note=f"{partners} of {partners + left_out}")
+    near = over_seeds(per_run(rows, lambda mine: proximity(mine, best).value))
+    drawn = bootstrap_proximity(found, known, seed, resamples)
+    above = proximity(rows, best).exceeded
+    note = f"{len(known)} of {len(found.partners)}" + (f", {above} above" if above else "")
+    return Cell(near.mean, near.error, near.n, 2, drawn.low, drawn.high, note)
 
 
 def control_table(rows: Rows) -> Table:
