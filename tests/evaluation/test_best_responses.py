@@ -49,7 +49,7 @@ def test_a_best_response_trains_with_a_holdout_and_is_not_zero_shot(team, tmp_pa
     assert not read(out).zero_shot
     assert not json.loads((out / "stage2" / "agent" / "policy.json").read_text())["meta"]["zero_shot"]
     (pair,) = run_pairs(out, ())
-    assert (pair.agent.name, pair.partners[0].name, pair.evaluation) == ("run/agent", "h/1", "crossplay")
+    assert (pair.agent.name, pair.partners[0].name, pair.evaluation) == ("run/agent", "h/1", "best_response")
     assert not pair.zero_shot
 
 
@@ -79,8 +79,8 @@ def test_one_command_answers_everybody_and_plays_at_the_end(team, tmp_path, caps
     assert main(wanted) == 0
     found = rows_of(read_rows(tmp_path / "answers" / "episodes.parquet"))
     met = set(zip(found["method"].tolist(), found["partner"].tolist(), found["evaluation"].tolist(), strict=True))
-    answers = {("best_response", who, "crossplay") for who in ("script/noop", "h/0", "h/1")}
-    assert met == answers | {("gt_coord", who, "crossplay") for who in ("h/0", "h/1")}
+    answers = {("best_response", who, "best_response") for who in ("script/noop", "h/0", "h/1")}
+    assert met == answers | {("gt_coord", who, "best_response") for who in ("h/0", "h/1")}
     assert not found["zero_shot"].any()
     assert set(best_responses(found)) == {("script/noop", ""), ("h", "0"), ("h", "1")}
     agents = [p / "stage2" / "agent" / "policy.safetensors" for p in (tmp_path / "answers").iterdir() if p.is_dir()]

@@ -79,6 +79,17 @@ def test_best_responses_are_shown_where_they_are():
     assert "1 of 11" in row[-1].text
 
 
+def test_best_responses_have_a_column_partner_by_partner_and_no_line_elsewhere():
+    mate = ("gt_coord-state-100/1", "learned", "gt_coord-state-100")
+    parts = [run_rows("sp", 0), pair("br/agent", "best_response", 0, mate, "best_response", success=[True] * EPISODES)]
+    rows = rows_of(join_rows(parts))
+    table = partner_table(rows, "tidy_house")
+    assert table.columns[-1] == "best response"
+    assert {row[0]: row[-1].text for row in table.rows if row[-1].text != "-"} == {"gt_coord-state-100/1": "100.0"}
+    assert [row[1] for row in zero_shot_table(rows, resamples=50).rows] == ["SP"]
+    assert "best_response" not in {row[1] for row in control_table(rows).rows}
+
+
 def test_controls_stand_beside_every_method():
     table = control_table(grid())
     lines = [(row[1], row[3]) for row in table.rows]

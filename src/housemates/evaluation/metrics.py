@@ -27,7 +27,7 @@ WORST = 0.2
 GAINS = ("success", "failures", "actual")
 """How episodes enter the efficiency gain: only successful ones; all, failures as HORIZON steps; all as long as they were."""
 BEST_RESPONSE = "best_response"
-"""Method of agents that were trained for one partner only."""
+"""Method of agents that were trained for one partner only, and the evaluation in which they, and team mates, play with it."""
 MEMBER = re.compile(r"/(agent|z?\d+)$")
 """The last piece of a name of somebody in a run."""
 TEAM = "gt_coord"

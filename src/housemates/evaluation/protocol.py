@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 ENDS = ("success", "collision", "timeout")
 """How games end, in the order of a line of the summary."""
 TITLES = {"train_pop": "with the partners of its training", "zsc": "zero-shot, with strangers", "human": "with people"}
+TITLES |= {"best_response": "best response to its partner"}
 WORDS = {
     "blind": "the agent cannot sense its partner",
     "random": "the partner acts at random",
@@ -68,7 +69,7 @@ def run_pairs(run: Path, strangers: Sequence[Partner], robots: int = 2, members:
     if (run / registry.AGENT / "policy.json").is_file():
         agent, trained = registry.agent(run), registry.read_partners(run / registry.PARTNERS, run)
         if agent.meta.get("method") == BEST_RESPONSE and not strangers:
-            return pair_up([agent], trained, robots=robots)
+            return pair_up([agent], trained, BEST_RESPONSE, robots=robots)
         return agent_pairs(agent, trained, strangers, robots)
     team = registry.population(run)
     pairs = team_pairs(team)
@@ -84,7 +85,7 @@ def response_pairs(runs: Sequence[Path], partners: Sequence[Partner]) -> list[Pa
     mates = [(a, b) for a in teams for b in teams if a is not b and run_name(a) == run_name(b)]
     return [
         *(pair for run in runs for pair in run_pairs(run, ())),
-        *(Pair(mate, (partner,), zero_shot=False) for mate, partner in mates),
+        *(Pair(mate, (partner,), BEST_RESPONSE, zero_shot=False) for mate, partner in mates),
     ]
 
 

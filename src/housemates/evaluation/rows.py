@@ -14,9 +14,9 @@ from housemates.kernels.files import write_whole
 if TYPE_CHECKING:
     import pyarrow as pa
 
-EVALUATIONS = ("train_pop", "zsc", "crossplay", "control", "human")
+EVALUATIONS = ("train_pop", "zsc", "crossplay", "control", "human", "best_response")
 """train_pop: with the partners the agent was trained with; zsc: with holdouts; crossplay: any list with any list; control:
-see CONTROLS; human: a person at the other robot."""
+see CONTROLS; human: a person at the other robot; best_response: agents that know their one partner, a measure for others."""
 CONTROLS = ("", "blind", "solo", "random")
 """What is special about a row of evaluation `control`: `blind`, the agent cannot sense its partner; `solo`, a script that does
 the whole task takes the agent's place; `random`, the partner draws its actions. Empty in all other rows."""

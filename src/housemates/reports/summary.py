@@ -159,16 +159,18 @@ def comparison_table(rows: Rows, seed: int = 0, resamples: int = RESAMPLES) -> T
 
 
 def partner_table(rows: Rows, task: str, evaluation: str = "zsc") -> Table:
-    """Success with every partner of one task, a column for each method."""
+    """Success with every partner of one task, a column for each method, and for best responses if there are any."""
     mine = rows.only(task=task, evaluation=evaluation)
     found = [(f"{label(m)} ({seen})", part) for _, m, seen, part in groups(mine)]
+    reached = bounds(mine, best_responses(rows.only(task=task)))
     lines = []
     for partner in partners_in_order(mine):
         with_it = mine.only(partner=partner)
         kind = str(with_it["partner_kind"][0])
         cells = [success_cell(part.only(partner=partner)) for _, part in found]
+        cells += [Cell(100 * reached[partner]) if partner in reached else Cell()] if reached else []
         lines.append((partner, kind, str(with_it["partner_observations"][0]) or "-", *cells))
-    columns = ("partner", "kind", "sees", *(name for name, _ in found))
+    columns = ("partner", "kind", "sees", *(name for name, _ in found), *(["best response"] if reached else []))
     title = f"{paper.TASKS[task]}: success with every unseen partner, percent"
     return Table(f"partners_{task}", title, columns, tuple(lines), explain(lines))
 
