@@ -28,6 +28,7 @@ from housemates import (
     cli_partners,
     cli_play,
     cli_report,
+    cli_responses,
     cli_speed,
     cli_train,
     cli_validity,
@@ -97,11 +98,15 @@ def build() -> SubcommandApp:
     partners.command(name="list")(cli_partners.list_partners)
     partners.command(name="play")(cli_partners.play_partners)
     partners.command(name="ship")(cli_partners.ship_partners)
-    app.command(holdouts, name="holdouts", help="Partners of the zero-shot evaluation: list them, train more.")
+    app.command(
+        holdouts,
+        name="holdouts",
+        help="Partners of the zero-shot evaluation: list them, train more, train best responses.",
+    )
     holdouts.command(name="list")(cli_holdouts.list_holdouts)
     holdouts.command(name="train")(cli_holdouts.train_holdouts)
     holdouts.command(cli_holdouts.ship)
-    holdouts.command(cli_holdouts.best_responses)
+    holdouts.command(cli_responses.best_responses)
     app.command(cli_diversity.diversity)
     app.command(cli_report.report)
     app.command(cli_benchmark.benchmark)

@@ -13,6 +13,8 @@ from housemates.cli_homes import SplitName, TaskName, load_homes, load_set
 from housemates.cli_progress import progress
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import pyarrow as pa
 
     from housemates.evaluation.crossplay import Pair
@@ -117,23 +119,30 @@ def of_list(
     from housemates.evaluation.crossplay import pair_up, run_folder
     from housemates.evaluation.protocol import agent_pairs
     from housemates.policies.partners import resolve_all
-    from housemates.populations.run import read
-    from housemates.sim.rules import Rules
 
     found = resolve_all(agents, task)
     what = task or next((p.meta["task"] for p in found if p.meta.get("task")), None)
     if what is None:
         raise ValueError("the agents do not say what they were trained for - add --task")
     resolve_all(agents, what)
-    games = {replace(read(run).training.rules, reward=Rules().reward) for p in found if (run := run_folder(p)) is not None}
-    if len(games) > 1:
-        raise ValueError("the agents were trained by different rules (speed, interruption) - evaluate them one by one")
+    rules = common_rules([run for p in found if (run := run_folder(p)) is not None])
     met = strangers(what, partners, folders)
     if partners:
         pairs = pair_up(found, met, robots=robots)
     else:
         pairs = list(dict.fromkeys(pair for agent in found for pair in agent_pairs(agent, (), met, robots)))
-    return what, games.pop() if games else Rules(), pairs
+    return what, rules, pairs
+
+
+def common_rules(runs: Iterable[Path]) -> Rules:
+    """The rules that all runs were trained by, but for their rewards; the usual ones if there is no run."""
+    from housemates.populations.run import read
+    from housemates.sim.rules import Rules
+
+    games = {replace(read(run).training.rules, reward=Rules().reward) for run in runs}
+    if len(games) > 1:
+        raise ValueError("the agents were trained by different rules (speed, interruption) - evaluate them one by one")
+    return games.pop() if games else Rules()
 
 
 def strangers(task: str, partners: tuple[str, ...], folders: tuple[Path, ...]) -> list[Partner]:

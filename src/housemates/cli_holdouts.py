@@ -1,23 +1,16 @@
-"""`housemates holdouts ...`: the partners of the zero-shot evaluation; list them, train more, put them into the package, and
-learn what could be reached with each of them."""
+"""`housemates holdouts ...`: the partners of the zero-shot evaluation; list them, train more, put them into the package."""
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tyro.conf import Positional
 
-from housemates.cli_evaluate import show, strangers
-from housemates.cli_homes import SplitName, TaskName, load_homes, load_set
-from housemates.cli_progress import progress
-from housemates.cli_train import ObservationsName, PresetName, train
-
-if TYPE_CHECKING:
-    from housemates.policies.partners import Partner
+from housemates.cli_homes import TaskName, load_homes, load_set
+from housemates.cli_train import ObservationsName, PresetName, check_same, train
 
 
 def list_holdouts(folders: Positional[tuple[Path, ...]] = (), /, task: TaskName | None = None) -> None:
@@ -87,7 +80,7 @@ def train_holdouts(
         folder = out / f"{METHOD}-{task}-{preset}-{seed}"
         # Marked before it exists, so that nobody takes it for a partner while it is trained.
         begin = {"method": METHOD, "task": task, "preset": preset, "seed": seed, "change": change}
-        if not _trained(folder, begin, always, until, complete, lambda folder=folder: mark(folder)):
+        if not trained(folder, begin, always, until, complete, lambda folder=folder: mark(folder)):
             break
         if not read_mark(folder).get("members"):
             homes = load_homes("dev")
@@ -113,91 +106,7 @@ def ship(runs: Positional[tuple[Path, ...]], /, root: Path | None = None) -> Non
             print(f"{place} ({sum(f.stat().st_size for f in place.iterdir()) / 1000:.0f} kB)")
 
 
-def best_responses(
-    partners: Positional[tuple[str, ...]] = (),
-    /,
-    *,
-    task: TaskName,
-    seeds: tuple[int, ...] = (0,),
-    preset: PresetName = "state",
-    observations: ObservationsName | None = None,
-    decisions: int | None = None,
-    change: tuple[str, ...] = (),
-    workers: int | None = None,
-    hours: float | None = None,
-    split: SplitName = "eval",
-    episodes: int = 100,
-    out: Path = Path("best_responses"),
-    quiet: bool = False,
-) -> None:
-    """Train a best response to every holdout: an agent for that partner alone, which says what could be reached with it.
-
-    At the end each plays with its partner, and learned holdouts with their mates; `housemates report RUN OUT/episodes.parquet`
-    then gives BR-Prox, an agent's success as a share of that. The same command continues.
-
-    Args:
-        partners: Answer only these; default: all holdouts of the task.
-        task: What is to be done.
-        seeds: One run each for every partner; the best one counts.
-        preset: How long and with which network.
-        observations: What they see; default: the preset's.
-        decisions: How long to train each run; default: the preset's.
-        change: Settings to change, as for `housemates train`.
-        workers: Processes that train together.
-        hours: Pause after so long.
-        split: The homes in which they play at the end: those in which the agents are evaluated.
-        episodes: How many of the split's episodes.
-        out: The folder of the runs and of the rows, episodes.parquet.
-        quiet: Show nothing while training.
-    """
-    from housemates.evaluation.crossplay import crossplay
-    from housemates.evaluation.holdouts import holdouts
-    from housemates.evaluation.metrics import BEST_RESPONSE
-    from housemates.evaluation.protocol import response_pairs
-    from housemates.evaluation.rows import write_rows
-    from housemates.populations.run import complete, read
-
-    if not seeds:
-        raise ValueError("best responses of which seeds? - give --seeds, such as 0 1 2")
-    until = None if hours is None else time.monotonic() + hours * 3600
-    always = {"observations": observations, "decisions": decisions, "workers": workers, "quiet": quiet}
-    found, runs = strangers(task, partners, ()), []
-    for partner, seed in [(partner, seed) for seed in seeds for partner in found]:
-        folder = out / f"{partner.name.replace('/', '-')}-{preset}-{seed}"
-        begin = {"method": BEST_RESPONSE, "task": task, "preset": preset, "seed": seed, "change": change}
-        if not _trained(folder, begin | {"population": (_named(partner),)}, always, until, complete):
-            break
-        runs.append(folder)
-    else:
-        homes, mates = load_homes(split), [partner for partner in holdouts(task) if partner not in found]
-        with progress("evaluation") as report:
-            rows = crossplay(
-                response_pairs(runs, found + mates), load_set(task, split, homes), homes, read(runs[0]).training.rules,
-                count=episodes, threads=len(os.sched_getaffinity(0)), progress=report,
-            )  # fmt: skip
-        write_rows(out / "episodes.parquet", rows)
-        show(rows)
-        print(f"{len(runs)} best responses - BR-Prox of a run: housemates report RUN {out / 'episodes.parquet'}")
-        return
-    print(f"paused - continue with the same command; {len(runs)} of {len(found) * len(seeds)} are there in {out}")
-
-
-def _named(partner: Partner) -> str:
-    """A text that means this partner and nobody else."""
-    from housemates.evaluation.crossplay import identity, run_folder
-    from housemates.policies.partners import resolve
-
-    run = run_folder(partner)
-    for text in (str(run / partner.name.rpartition("/")[2]) if run else partner.name, partner.path):
-        try:
-            if [identity(found) for found in resolve(text)] == [identity(partner)]:
-                return text
-        except (ValueError, OSError):
-            continue
-    raise ValueError(f"{partner.name} cannot be named alone - give it as RUN/3, RUN/z5, or as the folder of a policy")
-
-
-def _trained(
+def trained(
     folder: Path,
     begin: dict[str, Any],
     always: dict[str, Any],
@@ -207,12 +116,22 @@ def _trained(
 ) -> bool:
     """Train one run of several, from its beginning or from where it stopped; whether it is complete then.
 
+    A run that is there and was asked for otherwise is refused.
+
     begin, always: arguments of `train` for a new run only, and for any; until: when to pause, on the monotonic clock; first: to
     do before a new run is made.
     """
+    from housemates.learning.distributed import under_torchrun
+    from housemates.populations.run import read
+
+    if under_torchrun():
+        raise ValueError("this command trains several runs and starts their workers itself - use --workers instead of torchrun")
     there = (folder / "config.json").is_file()
-    if there and complete(folder):
-        return True
+    if there:
+        asked = {name: value for name, value in (begin | always).items() if name not in ("change", "population", "quiet")}
+        check_same(read(folder), asked, folder)
+        if complete(folder):
+            return True
     left = None if until is None else (until - time.monotonic()) / 3600
     if left is not None and left <= 0:
         return False

@@ -53,10 +53,74 @@ def test_a_best_response_trains_with_a_holdout_and_is_not_zero_shot(team, tmp_pa
     assert not pair.zero_shot
 
 
-def test_who_trains_with_a_best_response_to_a_holdout_is_not_zero_shot_either(team, tmp_path):
+def test_nobody_trains_with_a_best_response_since_it_knows_a_holdout(team, tmp_path, capsys):
     out = tmp_path / "run"
     assert main(["train", "--method", "best_response", "--population", f"{team}/1", *SMALL, "--out", str(out)]) == 0
-    assert not check_partners(resolve_all([f"{out}/agent"]))
+    later = ("train", *SMALL, "--population", f"{out}/agent", "--out", str(tmp_path / "later"))
+    assert "run/agent is a best response" in told(capsys, *later)
+    assert "is a best response" in told(capsys, *later[:-3], f"{out}/stage2/agent", *later[-2:])
+    assert not (tmp_path / "later").exists()
+
+
+def test_strangers_of_a_best_response_are_no_zero_shot_evaluation_and_bound_nobody(tmp_path):
+    assert main(command(tmp_path, "script/noop")) == 0
+    run, out = tmp_path / "answers" / "tidy_house" / "script-noop-smoke-0", tmp_path / "rows.parquet"
+    assert main(["evaluate", "--agents", f"{run}/agent", "--split", "dev", "--episodes", "2", "--out", str(out)]) == 0
+    found = rows_of(read_rows(out))
+    assert set(found["evaluation"]) == {"crossplay"}
+    assert best_responses(found) == {}
+
+
+def test_agents_for_one_partner_are_not_shipped(tmp_path, capsys):
+    assert main(command(tmp_path, "script/noop")) == 0
+    run = tmp_path / "answers" / "tidy_house" / "script-noop-smoke-0"
+    assert main(["evaluate", str(run), "--split", "dev", "--episodes", "2"]) == 0
+    assert "a measure for others" in told(capsys, "partners", "ship", str(run))
+
+
+def test_what_is_there_is_played_with_what_is_new(tmp_path):
+    assert main(command(tmp_path, "script/noop")) == 0
+    assert main(command(tmp_path, "script/first_half", "--seeds", "0", "1")) == 0
+    found = read_rows(tmp_path / "answers" / "tidy_house" / "episodes.parquet")
+    runs = ["script-first_half-smoke-0", "script-first_half-smoke-1", "script-noop-smoke-0"]
+    assert list(dict.fromkeys(found["agent"].to_pylist())) == [f"{run}/agent" for run in runs]
+
+
+def test_another_task_or_budget_is_not_taken_for_the_same(tmp_path, capsys):
+    assert main(command(tmp_path, "script/noop")) == 0
+    assert main([word.replace("tidy_house", "set_table") for word in command(tmp_path, "script/noop")]) == 0
+    assert (tmp_path / "answers" / "set_table" / "script-noop-smoke-0").is_dir()
+    assert "is a run with --decisions 300, not 400" in told(capsys, *command(tmp_path, "script/noop"), "--decisions", "400")
+
+
+def test_another_partner_of_that_name_is_refused(tmp_path, capsys):
+    one, two = (small_run(tmp_path / place / "h", seed=seed) for seed, place in enumerate("ab"))
+    assert main(command(tmp_path, f"{one}/1")) == 0
+    assert "answers another partner of that name" in told(capsys, *command(tmp_path, f"{two}/1"))
+    assert "a/h/1 cannot be named alone" in told(capsys, *command(tmp_path, f"{one}/1", f"{two}/1"))
+
+
+def test_mistakes_are_told_before_anything_is_trained(tmp_path, capsys):
+    assert "there are 100 of them" in told(capsys, *command(tmp_path, "script/noop"), "--episodes", "101")
+    assert "no partner 'nobody'" in told(capsys, *command(tmp_path, "nobody"))
+    assert not list(tmp_path.glob("answers/**/config.json"))
+
+
+def test_torchrun_is_refused(tmp_path, monkeypatch, capsys):
+    for name, value in {"RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "localhost"}.items():
+        monkeypatch.setenv(name, value)
+    assert "use --workers instead of torchrun" in told(capsys, *command(tmp_path, "script/noop"))
+
+
+def test_an_interrupted_one_goes_on(tmp_path, capsys):
+    wanted = [*command(tmp_path, "script/noop"), "--decisions", "3000"]
+    assert main([*wanted, "--hours", "1e-4"]) == 0
+    assert "0 of 1 are trained" in capsys.readouterr().out
+    run = tmp_path / "answers" / "tidy_house" / "script-noop-smoke-0"
+    begun = (run / "config.json").stat().st_mtime_ns
+    assert main(wanted) == 0
+    assert (run / "config.json").stat().st_mtime_ns == begun
+    assert (tmp_path / "answers" / "tidy_house" / "episodes.parquet").is_file()
 
 
 def test_a_best_response_has_one_partner(team, tmp_path, capsys):
@@ -75,15 +139,16 @@ def test_other_methods_still_refuse_holdouts():
 def test_one_command_answers_everybody_and_plays_at_the_end(team, tmp_path, capsys):
     wanted = command(tmp_path, "script/noop", f"{team}/0", f"{team}/1")
     assert main([*wanted, "--hours", "1e-9"]) == 0
-    assert "paused - continue with the same command; 0 of 3" in capsys.readouterr().out
+    assert "paused - continue with the same command; 0 of 3 are trained" in capsys.readouterr().out
     assert main(wanted) == 0
-    found = rows_of(read_rows(tmp_path / "answers" / "episodes.parquet"))
+    found = rows_of(read_rows(tmp_path / "answers" / "tidy_house" / "episodes.parquet"))
     met = set(zip(found["method"].tolist(), found["partner"].tolist(), found["evaluation"].tolist(), strict=True))
     answers = {("best_response", who, "best_response") for who in ("script/noop", "h/0", "h/1")}
     assert met == answers | {("gt_coord", who, "best_response") for who in ("h/0", "h/1")}
     assert not found["zero_shot"].any()
     assert set(best_responses(found)) == {("script/noop", ""), ("h", "0"), ("h", "1")}
-    agents = [p / "stage2" / "agent" / "policy.safetensors" for p in (tmp_path / "answers").iterdir() if p.is_dir()]
+    agents = list((tmp_path / "answers").rglob("agent/policy.safetensors"))
+    assert len(agents) == 3
     written = [p.stat().st_mtime_ns for p in agents]
     assert main(wanted) == 0
     assert [p.stat().st_mtime_ns for p in agents] == written
@@ -93,17 +158,17 @@ def test_one_latent_of_a_policy_is_answered(tmp_path):
     made = tmp_path / "bdp"
     assert main(["train", "--method", "bdp", "--stage", "1", *SMALL, "--out", str(made)]) == 0
     assert main(command(tmp_path, f"{made}/z5")) == 0
-    found = read_rows(tmp_path / "answers" / "episodes.parquet")
+    found = read_rows(tmp_path / "answers" / "tidy_house" / "episodes.parquet")
     assert set(found["partner"].to_pylist()) == {"bdp/z5"}
 
 
 def test_its_evaluation_is_with_its_partner_alone(tmp_path):
     assert main(command(tmp_path, "script/noop")) == 0
-    run = tmp_path / "answers" / "script-noop-smoke-0"
+    run = tmp_path / "answers" / "tidy_house" / "script-noop-smoke-0"
     assert main(["evaluate", str(run), "--split", "dev", "--episodes", "2"]) == 0
     found = read_rows(run / "evaluation" / "episodes-dev.parquet")
     assert found["partner"].to_pylist() == ["script/noop"] * 2
-    assert found.equals(read_rows(tmp_path / "answers" / "episodes.parquet"))
+    assert found.equals(read_rows(tmp_path / "answers" / "tidy_house" / "episodes.parquet"))
 
 
 def test_mates_are_of_one_team(team, tmp_path):

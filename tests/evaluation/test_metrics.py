@@ -146,7 +146,7 @@ def test_the_worst_fifth_of_ten_partners_are_two():
 
 def test_team_mates_and_trained_best_responses_are_best_responses():
     parts = [pair("gt-1/0", "gt_coord", 1, ("gt-1/1", "learned", "gt-1"), "crossplay", success=HALF)]
-    parts += [pair("br-9/agent", "best_response", 9, ("gt-1/1", "learned", "gt-1"), "crossplay", success=ALL)]
+    parts += [pair("br-9/agent", "best_response", 9, ("gt-1/1", "learned", "gt-1"), "best_response", success=ALL)]
     parts += [pair("sp-0/agent", "sp", 0, ("gt-1/0", "learned", "gt-1"), success=ALL)]
     assert best_responses(rows_of(join_rows(parts))) == {("gt-1", "1"): 1.0}
 

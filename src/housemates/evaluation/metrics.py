@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from housemates.evaluation.rows import AGENT, COLUMNS
+from housemates.policies.partners import BEST_RESPONSE
 from housemates.sim.rules import Rules
 
 if TYPE_CHECKING:
@@ -26,8 +27,6 @@ WORST = 0.2
 """The share of the partners that the worst-partner number looks at."""
 GAINS = ("success", "failures", "actual")
 """How episodes enter the efficiency gain: only successful ones; all, failures as HORIZON steps; all as long as they were."""
-BEST_RESPONSE = "best_response"
-"""Method of agents that were trained for one partner only, and the evaluation in which they, and team mates, play with it."""
 MEMBER = re.compile(r"/(agent|z?\d+)$")
 """The last piece of a name of somebody in a run."""
 TEAM = "gt_coord"
@@ -211,10 +210,11 @@ class Proximity:
 def best_responses(rows: Rows) -> dict[tuple[str, str], float]:
     """Success of the best response to each partner that has one (see `who`): the best agent trained with that very partner.
 
-    Those are agents of method `best_response`, and for members of a team trained together the team mates.
+    Those are agents of method `best_response` in the evaluation of that name, and for members of a team trained together the
+    team mates.
     """
     mates = (rows["method"] == TEAM) & (rows["agent_run"] == rows["partner_run"]) & (rows["agent"] != rows["partner"])
-    found = rows.take((mates | (rows["method"] == BEST_RESPONSE)) & (rows["control"] == ""))
+    found = rows.take((mates | (rows["evaluation"] == BEST_RESPONSE)) & (rows["control"] == ""))
     runs = dict(zip(found["partner"].tolist(), found["partner_run"].tolist(), strict=True))
     _, partners, matrix = success_matrix(found)
     return {who(partner, runs[partner]): float(np.nanmax(matrix[:, p])) for p, partner in enumerate(partners)}

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from housemates.evaluation.crossplay import Pair, controls, identity, pair_up, run_name, trained_with
-from housemates.evaluation.metrics import BEST_RESPONSE, TEAM
+from housemates.evaluation.metrics import TEAM
 from housemates.policies import partners as registry
-from housemates.policies.partners import Partner
+from housemates.policies.partners import BEST_RESPONSE, Partner
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -40,8 +40,10 @@ def agent_pairs(agent: Partner, trained: Sequence[Partner], strangers: Sequence[
     """One agent's evaluation: trained with, zero-shot, and the controls beside it.
 
     A stranger that the agent knows from training is refused, unless its run says itself that it is not zero-shot: then the
-    rows say so too.
+    rows say so too. A best response is a measure for others: strangers whom it meets are no zero-shot evaluation.
     """
+    if agent.meta.get("method") == BEST_RESPONSE:
+        return [*pair_up([agent], trained, BEST_RESPONSE, robots=robots), *pair_up([agent], strangers, robots=robots)]
     if agent.meta.get("zero_shot", True):
         known = trained_with(agent)
         for stranger in strangers:
@@ -62,15 +64,10 @@ def team_pairs(team: Sequence[Partner]) -> list[Pair]:
 def run_pairs(run: Path, strangers: Sequence[Partner], robots: int = 2, members: bool = False) -> list[Pair]:
     """The evaluation of a run: its coordination agent if it has one, else its members as a team.
 
-    A best response that is given no strangers plays only with its own partner, as a measure for others.
-
     members: such a team's members also meet the strangers, each as an agent of its own.
     """
     if (run / registry.AGENT / "policy.json").is_file():
-        agent, trained = registry.agent(run), registry.read_partners(run / registry.PARTNERS, run)
-        if agent.meta.get("method") == BEST_RESPONSE and not strangers:
-            return pair_up([agent], trained, BEST_RESPONSE, robots=robots)
-        return agent_pairs(agent, trained, strangers, robots)
+        return agent_pairs(registry.agent(run), registry.read_partners(run / registry.PARTNERS, run), strangers, robots)
     team = registry.population(run)
     pairs = team_pairs(team)
     if members:
@@ -81,7 +78,7 @@ def run_pairs(run: Path, strangers: Sequence[Partner], robots: int = 2, members:
 
 def response_pairs(runs: Sequence[Path], partners: Sequence[Partner]) -> list[Pair]:
     """Best responses with their partners, and members of teams with their mates, if these are among the partners too."""
-    teams = [partner for partner in partners if partner.meta.get("method") == TEAM]
+    teams = list({identity(partner): partner for partner in partners if partner.meta.get("method") == TEAM}.values())
     mates = [(a, b) for a in teams for b in teams if a is not b and run_name(a) == run_name(b)]
     return [
         *(pair for run in runs for pair in run_pairs(run, ())),

@@ -25,6 +25,8 @@ def ship_agent(run: Path, root: Path | None = None) -> Path:
     if not (run / DEV_ROWS).is_file():
         raise FileNotFoundError(f"{run} was not evaluated on dev - run: housemates evaluate {run} --split dev")
     agent, settings = registry.agent(run), read(run)
+    if settings.method == registry.BEST_RESPONSE:
+        raise ValueError(f"{run} is a best response, a measure for others - ship agents that meet strangers")
     rows = read_rows(run / DEV_ROWS).select(["evaluation", "success"]).to_pydict()
     name = f"{settings.method}-{settings.task}-{agent.meta['observations']}-{settings.training.seed}"
     meta = agent.meta | {"preset": settings.preset, "run": name, "split": "dev", "decisions": budget(agent)}

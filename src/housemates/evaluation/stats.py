@@ -140,6 +140,8 @@ def bootstrap_proximity(found: Scores, bounds: dict[str, float], seed: int = 0, 
     The bounds are taken as they are: the interval says nothing about how well they are known.
     """
     part = _common(found, [partner for partner in found.partners if partner in bounds], found.episodes)
+    if not part.partners:
+        return Interval(np.nan, np.nan, np.nan)
     bound = np.tile([bounds[partner] for partner in part.partners], len(part.values))
     means, weights = _resample(part, seed, resamples)
     plain = _cell_means(part.values, np.ones((1, len(part.episodes)))).reshape(-1)

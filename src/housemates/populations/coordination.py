@@ -12,7 +12,7 @@ import numpy as np
 from housemates.learning.method import Members
 from housemates.learning.rollout import SCRIPTED, Slots
 from housemates.policies.config import PolicyConfig
-from housemates.policies.partners import Partner, is_holdout, load
+from housemates.policies.partners import BEST_RESPONSE, Partner, is_holdout, load
 from housemates.policies.policy import Policy
 from housemates.sim.scripted import script
 
@@ -36,6 +36,8 @@ def check_partners(partners: Sequence[Partner], robots: int = 2, one: bool = Fal
     for partner in partners:
         if is_holdout(partner) and not one:
             raise ValueError(f"{partner.name} is a holdout of the evaluation - choose partners that nobody is tested with")
+        if partner.meta.get("method") == BEST_RESPONSE and not one:
+            raise ValueError(f"{partner.name} is a best response, perhaps to a holdout - choose other partners")
         if partner.kind == "person":
             raise ValueError(f"{partner.name} is a person - people play on the page: housemates play")
         if partner.meta.get("robots", robots) != robots:

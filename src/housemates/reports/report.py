@@ -18,6 +18,7 @@ from housemates.evaluation.metrics import Rows
 from housemates.evaluation.rows import write_rows
 from housemates.evaluation.stats import RESAMPLES
 from housemates.kernels.files import check_place, write_whole
+from housemates.policies.partners import BEST_RESPONSE
 from housemates.reports import films, paper, summary
 from housemates.reports.figures import check_figures
 from housemates.reports.gallery import draw_all
@@ -74,6 +75,7 @@ def write_report(paths: Sequence[Path], out: Path, options: Options | None = Non
     compared = summary.comparison_table(rows, options.seed, options.resamples)
     printed = paper_tables(rows)
     single = [summary.partner_table(rows, task) for task in _tasks(rows.only(evaluation="zsc"))]
+    single += [summary.response_table(rows, task) for task in _tasks(rows.only(evaluation=BEST_RESPONSE))]
     shares = [subgoal_table(rows, task) for task in _tasks(rows.only(evaluation="zsc"))]
     runs = summary.run_table(rows)
     drawn = draw_all(rows, sources, out / "figures", options.seed, progress)
@@ -114,7 +116,8 @@ _HEAT = (
 
 
 def lead(rows: Rows) -> str:
-    """What the report is about, in one sentence."""
+    """What the report is about, in one sentence; best responses are not what it is about."""
+    rows = entrants if len(entrants := rows.take(rows["evaluation"] != BEST_RESPONSE)) else rows
     tasks = ", ".join(paper.TASKS[task] for task in _tasks(rows))
     methods = dict.fromkeys(summary.label(m) for _, m, _, _ in summary.groups(rows) if m != "solo")
     strangers = rows.only(evaluation="zsc")
@@ -138,6 +141,7 @@ def how_made(sources: Sequence[Source], rows: Rows, paths: Sequence[Path], out: 
             "seed": training.get("seed"),
             "decisions": training.get("decisions"),
         }
+        told["population"] = " ".join(config.get("population", ()))
         wanted = " ".join(f"--{name} {value}" for name, value in told.items() if value not in (None, ""))
         lines.append(f"housemates train {wanted} --out {source.folder}")
         versions = ", ".join(f"{name} {version}" for name, version in config.get("versions", {}).items())

@@ -18,6 +18,7 @@ from housemates.evaluation.metrics import (
     worst_partners,
 )
 from housemates.evaluation.stats import RESAMPLES, Scores, bootstrap_iqm, bootstrap_proximity, compare, over_seeds, scores
+from housemates.policies.partners import BEST_RESPONSE
 from housemates.reports import paper
 from housemates.reports.paper_tables import SEEN, explain, success_cell
 from housemates.reports.tables import Cell, Table, interval, percent
@@ -101,7 +102,7 @@ def _near(rows: Rows, found: Scores, best: dict[tuple[str, str], float], seed: i
     near = over_seeds(per_run(rows, lambda mine: proximity(mine, best).value))
     drawn = bootstrap_proximity(found, known, seed, resamples)
     above = proximity(rows, best).exceeded
-    note = f"{len(known)} of {len(found.partners)}" + (f", {above} above" if above else "")
+    note = f"{len(known)} of {len(by_partner(rows))}" + (f", {above} above" if above else "")
     return Cell(near.mean, near.error, near.n, 2, drawn.low, drawn.high, note)
 
 
@@ -175,10 +176,28 @@ def partner_table(rows: Rows, task: str, evaluation: str = "zsc") -> Table:
     return Table(f"partners_{task}", title, columns, tuple(lines), explain(lines))
 
 
+def response_table(rows: Rows, task: str) -> Table:
+    """What was reached with each partner by agents that know it: its best responses, and the mates of its own training."""
+    mine = rows.only(task=task, evaluation=BEST_RESPONSE)
+    lines: list[tuple[str | Cell, ...]] = []
+    for partner in partners_in_order(mine):
+        for agent in mine.only(partner=partner).distinct("agent"):
+            part = mine.only(partner=partner, agent=agent)
+            kind = "trained for it" if part["method"][0] == BEST_RESPONSE else "its team mate"
+            ends = [Cell(100 * float(part[column].mean())) for column in ("success", "collision", "timeout")]
+            lines.append((partner, kind, agent, str(part["observations"][0]), budget(part), *ends))
+    columns = ("partner", "best response", "agent", "sees", "decisions", "success", "collision", "time-out")
+    notes = ("Percent. The best one of each partner is its bound in BR-Prox.",)
+    return Table(
+        f"responses_{task}", f"{paper.TASKS[task]}: what could be reached with each partner", columns, tuple(lines), notes
+    )
+
+
 def run_table(rows: Rows) -> Table:
     """What was evaluated: a line for each run."""
     lines: list[tuple[str | Cell, ...]] = []
-    for task, method, seen, group in groups(rows.only(control=("", "blind", "random"))):
+    entrants = rows.take(rows["evaluation"] != BEST_RESPONSE)
+    for task, method, seen, group in groups(entrants.only(control=("", "blind", "random"))):
         for run in group.distinct("agent_run"):
             mine = group.only(agent_run=run)
             strangers = mine.only(evaluation="zsc")
