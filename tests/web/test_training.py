@@ -7,6 +7,7 @@ import pytest
 import pages
 from housemates.policies.checkpoint import save_policy
 from housemates.policies.config import PolicyConfig
+from housemates.policies.partners import PARTNERS, Partner, scripted, write_partners
 from housemates.policies.policy import Policy
 from housemates.web.messages import Refused
 from housemates.web.server import Page, running
@@ -39,6 +40,19 @@ def test_whole_rows_are_told_with_their_numbers_only(run):
 
 def test_only_new_rows_are_told_the_next_time(run):
     assert [row["update"] for row in TrainingRun(run).rows(3)["rows"]] == [3, 4]
+
+
+def test_the_agent_of_a_second_stage_alone_plays_with_the_partners_that_were_named(tmp_path):
+    folder = tmp_path / "own"
+    config = {"method": "own", "task": "tidy_house", "observations": "state", "training": {"seed": 0}}
+    (folder / "stage2").mkdir(parents=True)
+    (folder / "config.json").write_text(json.dumps(config))
+    write_partners(folder / PARTNERS, [scripted("solo"), Partner("random", "random")], folder)
+    watched = TrainingRun(folder)
+    assert watched.rows(0)["checkpoint"] is None
+    save_policy(folder / "stage2" / "agent", Policy(PolicyConfig.state(features=16, hidden=16)), {})
+    assert watched.rows(0)["checkpoint"] == f"run/{watched.id}"
+    assert [watched.player(robot).name for robot in (0, 1, 2)] == ["own/agent", "script/solo", "random"]
 
 
 def test_a_run_without_a_checkpoint_says_so(run):

@@ -8,7 +8,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from housemates.policies.partners import Partner, agent, population
+from housemates.policies.partners import AGENT, PARTNERS, Partner, agent, population, read_partners
 from housemates.web.messages import Refused
 
 MOST_ROWS = 2000
@@ -47,7 +47,7 @@ class TrainingRun:
         last = STAGES[-1] if self.method not in ("gt_coord", "solo") else STAGES[0]
         ended = {
             "stage1": self.folder / "stage1" / "population.json",
-            "stage2": self.folder / "stage2" / "agent" / "policy.json",
+            "stage2": self.folder / AGENT / "policy.json",
         }
         return {
             "title": self.title,
@@ -61,8 +61,10 @@ class TrainingRun:
     def player(self, robot: int) -> Partner:
         """Who plays a robot with the newest checkpoint: the coordination agent first, then the population in turn."""
         try:
-            members = population(self.folder)
-            first = [agent(self.folder)] if (self.folder / "stage2" / "agent" / "policy.json").is_file() else []
+            first = [agent(self.folder)] if self._has_agent() else []
+            # A run of stage 2 alone has partners of others.
+            own = (self.folder / STAGES[0]).is_dir() or not first
+            members = population(self.folder) if own else read_partners(self.folder / PARTNERS, self.folder)
         except (OSError, ValueError) as error:
             raise Refused("this run has no checkpoint yet - wait until it has written one") from error
         if first and robot == 0:
@@ -73,7 +75,10 @@ class TrainingRun:
 
     def _has_checkpoint(self) -> bool:
         members = self.folder / "stage1" / "members"
-        return any(members.glob("*/policy.json")) if members.is_dir() else False
+        return any(members.glob("*/policy.json")) if members.is_dir() else self._has_agent()
+
+    def _has_agent(self) -> bool:
+        return (self.folder / AGENT / "policy.json").is_file()
 
 
 def _rows(path: Path) -> list[dict[str, float]]:
