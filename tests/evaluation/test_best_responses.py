@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from housemates.cli import main
+from housemates.cli_train import new_run
 from housemates.evaluation.holdouts import mark
 from housemates.evaluation.metrics import best_responses, bounds, proximity, rows_of
 from housemates.evaluation.protocol import response_pairs, run_pairs
@@ -14,7 +15,7 @@ from housemates.evaluation.stats import Scores, bootstrap_mean, bootstrap_proxim
 from housemates.policies import partners
 from housemates.policies.partners import resolve_all, scripted
 from housemates.populations.coordination import check_partners
-from housemates.populations.run import read
+from housemates.populations.run import create, read
 from small_runs import small_run
 
 SMALL = ("--preset", "smoke", "--decisions", "300", "--quiet")
@@ -112,15 +113,14 @@ def test_torchrun_is_refused(tmp_path, monkeypatch, capsys):
     assert "use --workers instead of torchrun" in told(capsys, *command(tmp_path, "script/noop"))
 
 
-def test_an_interrupted_one_goes_on(tmp_path, capsys):
-    wanted = [*command(tmp_path, "script/noop"), "--decisions", "3000"]
-    assert main([*wanted, "--hours", "1e-4"]) == 0
-    assert "0 of 1 are trained" in capsys.readouterr().out
+def test_one_that_was_begun_goes_on(tmp_path):
     run = tmp_path / "answers" / "tidy_house" / "script-noop-smoke-0"
+    asked = {"method": "best_response", "preset": "smoke", "decisions": 300, "population": ("script/noop",)}
+    create(run, new_run(asked, (), "cpu"))
     begun = (run / "config.json").stat().st_mtime_ns
-    assert main(wanted) == 0
+    assert main(command(tmp_path, "script/noop")) == 0
     assert (run / "config.json").stat().st_mtime_ns == begun
-    assert (tmp_path / "answers" / "tidy_house" / "episodes.parquet").is_file()
+    assert (run / "stage2" / "agent" / "policy.json").is_file()
 
 
 def test_a_best_response_has_one_partner(team, tmp_path, capsys):
