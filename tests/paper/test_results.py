@@ -17,6 +17,7 @@ from housemates.tasks.episodes import load_episodes
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = sorted((ROOT / "results").glob("*/*.parquet"))
+BEST = ROOT / "results" / "best_responses-tidy_house.parquet"
 LABELS = {"SP": "sp", "PBT": "pbt", "BDP": "bdp"}
 ROW = re.compile(r"^\| (SP|PBT|BDP) \| (state|depth) \| (\d) \| ([^|]+) \| ([^|]+) \| ([^|]+) \| ([^|]+) \|", re.MULTILINE)
 
@@ -64,3 +65,32 @@ def test_the_page_tells_what_the_rows_say():
         for cell, values in zip(cells, zip(*runs, strict=True), strict=True):
             error = f" ± {stdev(values) / len(values) ** 0.5:.1f}" if len(values) > 1 else ""
             assert cell.strip() == f"{mean(values):.1f}{error}"
+
+
+def short(partner: str) -> str:
+    """A holdout as the page calls it: first half, 100/1."""
+    learned = re.search(r"(\d+)-(\d)$", partner)
+    return f"{learned[1]}/{learned[2]}" if learned else partner.removeprefix("script/").replace("_", " ")
+
+
+def test_the_page_tells_what_could_be_reached_with_each_partner():
+    text = (ROOT / "docs" / "results.md").read_text()
+    games, bound = defaultdict(list), defaultdict(float)
+    for row in rows(BEST):
+        assert (row["evaluation"], row["split"], row["zero_shot"]) == ("best_response", "eval", False)
+        games[row["agent"], row["partner"]].append(row["success"])
+    for (_, partner), won in games.items():
+        bound[short(partner)] = max(bound[short(partner)], mean(won))
+    assert len(bound) == 11
+    told = re.findall(r"^\| (noop|first half|second half|\d{3}/\d) \| ([\d.]+) \|", text, re.MULTILINE)
+    assert dict(told) == {partner: f"{100 * success:.1f}" for partner, success in bound.items()}
+    near = defaultdict(list)
+    for path in FILES:
+        met = defaultdict(list)
+        found = [row for row in rows(path) if row["evaluation"] == "zsc"]
+        for row in found:
+            met[short(row["partner"])].append(row["success"])
+        proximity = mean(min(1.0, mean(won) / bound[partner]) for partner, won in met.items())
+        near[found[0]["method"], found[0]["observations"]].append(proximity)
+    told = re.findall(r"^\| (SP|PBT|BDP) \| (state|depth) \| (0\.\d\d)", text, re.MULTILINE)
+    assert {(LABELS[method], sees): value for method, sees, value in told} == {k: f"{mean(v):.2f}" for k, v in near.items()}

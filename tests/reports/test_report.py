@@ -170,6 +170,18 @@ def test_a_game_that_several_runs_played_counts_once(tmp_path):
     assert gather(sources).equals(once)
 
 
+def test_runs_of_one_name_that_see_different_things_are_told_apart_and_others_refused(tmp_path):
+    def source(name: str, **more):
+        write_rows(tmp_path / f"{name}.parquet", pair("sp-0/agent", "sp", 0, HOLDOUTS[0], "zsc", **more))
+        return read_source(tmp_path / f"{name}.parquet")
+
+    state, depth, other = source("state"), source("depth", observations="depth"), source("other", decisions=77)
+    assert set(gather([state, depth])["observations"].to_pylist()) == {"state", "depth"}
+    assert gather([state, depth]).num_rows == 2 * gather([state]).num_rows
+    with pytest.raises(ValueError, match="two different runs called 'sp-0/agent'"):
+        gather([state, other])
+
+
 def test_splits_are_not_mixed(tmp_path):
     table = join_rows([run_rows("sp", 0), run_rows("sp", 1, split="dev")])
     rows, notes = select(table, None, False)

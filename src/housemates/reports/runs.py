@@ -20,6 +20,7 @@ ROWS = "evaluation/episodes*.parquet"
 """Where a run keeps its rows; those of other splits and of --greedy in files of their own."""
 FILE = "episodes.parquet"
 SAME = ("evaluation", "control", "task", "split", "agent", "partner", "episode", "robot", "seed", "greedy", "environment")
+SAME += ("method", "observations")
 """Rows that agree in these are one game; several runs may each have played the same control."""
 
 
@@ -66,9 +67,18 @@ def _json(path: Path) -> dict[str, Any]:
 
 
 def gather(sources: Sequence[Source]) -> pa.Table:
-    """The rows of all sources, every game once."""
+    """The rows of all sources, every game once; rows of one game that disagree are of two runs with one name: refused."""
     table = join_rows(read_rows(source.rows) for source in sources)
-    _, first = np.unique(_keys(table), return_index=True)
+    _, first, game = np.unique(_keys(table), return_index=True, return_inverse=True)
+    trained = table.column("decisions").to_numpy() > 0
+    for name in ("decisions", "steps", "success"):
+        values = table.column(name).to_numpy(zero_copy_only=False)
+        other = np.flatnonzero((values != values[first][game]) & trained)
+        if len(other):
+            who = table.column("agent")[int(other[0])].as_py()
+            raise ValueError(
+                f"these rows are of two different runs called '{who}' - report them apart, or evaluate one renamed"
+            )
     return table.take(np.sort(first))
 
 
