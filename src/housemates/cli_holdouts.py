@@ -78,8 +78,8 @@ def train_holdouts(
     always = {"observations": observations, "decisions": decisions, "workers": workers, "quiet": quiet}
     for seed in seeds:
         folder = out / f"{METHOD}-{task}-{preset}-{seed}"
-        # Marked before it exists, so that nobody takes it for a partner while it is trained.
         begin = {"method": METHOD, "task": task, "preset": preset, "seed": seed, "change": change}
+        # Marked before it exists, so that nobody takes it for a partner while it is trained.
         if not trained(folder, begin, always, until, complete, lambda folder=folder: mark(folder)):
             break
         if not read_mark(folder).get("members"):
@@ -128,8 +128,9 @@ def trained(
         raise ValueError("this command trains several runs and starts their workers itself - use --workers instead of torchrun")
     there = (folder / "config.json").is_file()
     if there:
-        asked = {name: value for name, value in (begin | always).items() if name not in ("change", "population", "quiet")}
-        check_same(read(folder), asked, folder)
+        # How many workers trained it does not matter once it is complete; `train` asks if it is not.
+        left_out = ("change", "population", "quiet", "workers")
+        check_same(read(folder), {k: v for k, v in (begin | always).items() if k not in left_out}, folder)
         if complete(folder):
             return True
     left = None if until is None else (until - time.monotonic()) / 3600

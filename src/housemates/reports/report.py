@@ -117,7 +117,8 @@ _HEAT = (
 
 def lead(rows: Rows) -> str:
     """What the report is about, in one sentence; best responses are not what it is about."""
-    rows = entrants if len(entrants := rows.take(rows["evaluation"] != BEST_RESPONSE)) else rows
+    entrants = rows.take(rows["evaluation"] != BEST_RESPONSE)
+    rows = entrants if len(entrants) else rows
     tasks = ", ".join(paper.TASKS[task] for task in _tasks(rows))
     methods = dict.fromkeys(summary.label(m) for _, m, _, _ in summary.groups(rows) if m != "solo")
     strangers = rows.only(evaluation="zsc")

@@ -96,13 +96,12 @@ def _ends(rows: Rows, column: str) -> Cell:
 
 def _near(rows: Rows, found: Scores, best: dict[tuple[str, str], float], seed: int, resamples: int) -> Cell:
     """BR-Prox of one method's rows: over seeds, with its interval and how many partners have a best response."""
-    known = bounds(rows, best)
-    if not known:
+    whole = proximity(rows, best)
+    if not whole.partners:
         return Cell()
     near = over_seeds(per_run(rows, lambda mine: proximity(mine, best).value))
-    drawn = bootstrap_proximity(found, known, seed, resamples)
-    above = proximity(rows, best).exceeded
-    note = f"{len(known)} of {len(by_partner(rows))}" + (f", {above} above" if above else "")
+    drawn = bootstrap_proximity(found, bounds(rows, best), seed, resamples)
+    note = f"{whole.partners} of {whole.partners + whole.left_out}" + (f", {whole.exceeded} above" if whole.exceeded else "")
     return Cell(near.mean, near.error, near.n, 2, drawn.low, drawn.high, note)
 
 
