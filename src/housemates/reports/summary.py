@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations
@@ -83,7 +84,7 @@ def zero_shot_table(rows: Rows, seed: int = 0, resamples: int = RESAMPLES) -> Ta
         f"IQM over seeds and partners; interval: {resamples:,} bootstrap resamples of agent seeds, of holdout runs within "
         "learned holdouts, and of episodes. With n=1 it says nothing about other seeds.",
         "BR-Prox [95 %]: success as a share of the best response's, capped at 1; partners without one are left out. "
-        "`k above`: with k partners agents do better than the best response, whose bound is too low there.",
+        "'k above': with k partners agents do better than the best response, whose bound is too low there.",
         *explain(lines),
     )
     return Table("zero_shot", "Zero-shot: how well agents work with partners they never met", columns, tuple(lines), notes)
@@ -184,7 +185,8 @@ def response_table(rows: Rows, task: str) -> Table:
             part = mine.only(partner=partner, agent=agent)
             kind = "trained for it" if part["method"][0] == BEST_RESPONSE else "its team mate"
             ends = [Cell(100 * float(part[column].mean())) for column in ("success", "collision", "timeout")]
-            lines.append((partner, kind, agent, str(part["observations"][0]), budget(part), *ends))
+            name = re.sub(r"^\w+/(examples|holdouts)/", "", agent).removesuffix("/agent")
+            lines.append((partner, kind, name, str(part["observations"][0]), budget(part), *ends))
     columns = ("partner", "best response", "agent", "sees", "decisions", "success", "collision", "time-out")
     notes = ("Percent. The best one of each partner is its bound in BR-Prox.",)
     return Table(
