@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from batches import EPISODES, episodes, home, make, put
-from housemates.evaluation.controls import ABSENT, blindfold, draw_without_partners, sensed_alone
+from housemates.sim.blindfold import ABSENT, blindfold, draw_without_partners, sensed_alone
 from housemates.evaluation.play import Mind, play
 from housemates.policies.config import PolicyConfig
 from housemates.policies.policy import Policy

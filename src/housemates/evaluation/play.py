@@ -16,11 +16,11 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from housemates.evaluation.controls import blindfold, draw_without_partners, sensed_alone
 from housemates.homes.home import Home
 from housemates.policies.outsiders import Function, Outsider
 from housemates.policies.policy import Policy
 from housemates.sim.batch import Batch
+from housemates.sim.blindfold import blindfold, draw_without_partners, sensed_alone
 from housemates.sim.cameras import PICTURES, Cameras
 from housemates.sim.rules import Rules
 from housemates.sim.scripted import script

@@ -56,8 +56,18 @@ def line(row: Row, decisions: int) -> str:
         f"{row['decisions']:>10,} decisions  {row['decisions'] / decisions:4.0%}  success {row['charts/success']:5.1%}  "
         f"collision {row['charts/collision']:5.1%}  timeout {row['charts/timeout']:5.1%}  "
         f"return {row['charts/episodic_return']:6.2f}  entropy {row.get('losses/entropy', 0.0):.2f}  "
-        f"{row['charts/decisions_per_second']:,.0f} decisions/s  left {left(row, decisions)}"
+        f"{row['charts/decisions_per_second']:,.0f} decisions/s  left {left(row, decisions)}{agent(row)}"
     )
+
+
+def agent(row: Row) -> str:
+    """What stage 2 knows of its agent, for a line of text; empty in stage 1."""
+    found = ""
+    if "charts/agent_subgoals" in row:
+        found += f"  agent does {row['charts/agent_subgoals']:.0%} of the sub-goals"
+    if "charts/standing_partner" in row:
+        found += f"  beside a standing robot {row['charts/standing_partner']:.0%}"
+    return found
 
 
 def left(row: Row, decisions: int) -> str:
@@ -84,6 +94,10 @@ def panel(row: Row, title: str, decisions: int) -> Panel:
         ("decisions/s", f"{row['charts/decisions_per_second']:,.0f}", "shares of time",
          "  ".join(f"{name} {row.get(f'time/{name}', 0.0):.0%}" for name in SHARES), "update", f"{row['update']:,}"),
     )  # fmt: skip
+    if "charts/agent_subgoals" in row:
+        alone = row.get("charts/standing_partner")
+        beside = "not probed yet" if alone is None else f"{alone:.0%}"
+        rows = (*rows, ("agent does", f"{row['charts/agent_subgoals']:.0%} of the sub-goals", "standing partner", beside))
     for cells in rows:
         table.add_row(*cells)
     return Panel(table, title=title, title_align="left")

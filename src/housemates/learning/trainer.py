@@ -16,9 +16,11 @@ import torch
 
 from housemates.homes.home import Home
 from housemates.learning import resume
+from housemates.learning.disturbances import KINDS, Disturbances, Disturber
 from housemates.learning.distributed import Group, interrupted
 from housemates.learning.method import Method
 from housemates.learning.ppo import PPO, prepare, update
+from housemates.learning.probe import HOMES, PROBES, free_riding, standing_partner
 from housemates.learning.rollout import Collector, Player
 from housemates.learning.store import ENDS, Store
 from housemates.policies.auxiliary import Auxiliary
@@ -32,6 +34,7 @@ RECENT = 2000
 """Episodes over which success and the like are averaged in the log."""
 REMEMBERED = 16_000
 """Episodes that tell at the end how good each member is."""
+DISTURBER_SEED = 77
 STAGE_SEED = 500_009
 """What the second stage's seeds lie apart from the first one's."""
 
@@ -59,6 +62,8 @@ class Training:
     """How policies are improved."""
     rules: Rules = field(default_factory=lambda: Rules(reward=Reward(collision="timeout")))
     """The game."""
+    disturbances: Disturbances = field(default_factory=Disturbances)
+    """Partners of stage 2 that stop or do not react in some episodes."""
 
     def __post_init__(self) -> None:
         for name in ("decisions", "homes", "rollout", "save_every"):
@@ -121,9 +126,15 @@ class Trainer:
         slots = method.pairs(0, self.rng, share, robots)
         if slots is None:
             raise ValueError("a method must say who plays before the first update")
-        self.collector = Collector(self.batch, self.players, slots)
+        disturber = None
+        if stage == 2 and config.disturbances.share:
+            disturber = Disturber(self.batch, config.disturbances, [config.seed, self.group.rank, DISTURBER_SEED])
+        self.collector = Collector(self.batch, self.players, slots, disturber)
+        self.alone: float | None = None
+        """Success of the last probe beside a robot that stands still."""
         self.update, self.decisions, self.steps, self.seconds = 0, 0, 0, 0.0
         shapes = {"outcome": (0,), "steps": (0,), "total": (0,), "player": (0, robots), "latent": (0, robots)}
+        shapes |= {"subgoals": (0, 2), "disturbed": (0,)}
         self.recent: dict[str, np.ndarray] = {name: np.zeros(shape) for name, shape in shapes.items()}
         self.stopping = False
         """Set this (from a signal, say) to end `run` after the present update, as if its time were over."""
@@ -202,6 +213,9 @@ class Trainer:
         self.update += 1
         self.decisions += closed
         self.steps += steps
+        if self.stage == 2 and self._probe_is_due(closed):
+            self.alone = self._probe()
+            now = time.perf_counter()
         self.seconds += now - began
         shares = {k: v - before[k] for k, v in self.collector.seconds.items()} | {"update": now - started}
         row |= {f"time/{k}": v / (now - began) for k, v in shares.items()}
@@ -249,6 +263,25 @@ class Trainer:
                 row[f"losses/{name}"] = row.get(f"losses/{name}", 0.0) + value / learners
         return row | {"charts/learning_rate": rate}, closed
 
+    def _probe_is_due(self, closed: int) -> bool:
+        """Whether the update that has closed so many decisions crossed a twentieth of the budget."""
+        before, now = (PROBES * d // self.config.decisions for d in (self.decisions - closed, self.decisions))
+        return now > before
+
+    def _probe(self) -> float:
+        """The agent beside a standing robot; the first worker plays."""
+        agent = next(player.policy for player in self.players if player.store is not None)
+        batch, rate = self.batch, 0.0
+        if self.group.rank == 0:
+            place = batch.episodes, batch.homes, batch.world, batch.rules, batch.robots
+            rate = standing_partner(agent, *place, self.update, batch.pixels, min(HOMES, batch.size))
+        return float(self.group.sums(np.array([rate]))[0])
+
+    def verdict(self) -> str | None:
+        """What is wrong with an agent that leaves the work to its partners, None if nothing is or this is stage 1."""
+        row = self._row()
+        return free_riding(row["charts/success"], row.get("charts/agent_subgoals"), self.alone)
+
     def _remember(self, finished: dict[str, np.ndarray]) -> None:
         for name, old in self.recent.items():
             rows = finished[name].reshape(-1, *old.shape[1:])
@@ -268,7 +301,17 @@ class Trainer:
 
     def _row(self) -> dict[str, Any]:
         recent = {name: values[-RECENT:] for name, values in self.recent.items()}
-        outcome = recent["outcome"]
+        outcome, stage2 = recent["outcome"], {}
+        if self.stage == 2:
+            calm = recent["disturbed"] == 0
+            achieved, own = recent["subgoals"][calm].sum(axis=0)
+            stage2 = {"charts/agent_subgoals": float(own / achieved)} if achieved else {}
+            if self.alone is not None:
+                stage2["charts/standing_partner"] = self.alone
+            for k in range(len(KINDS)) if not calm.all() else ():
+                some = outcome[recent["disturbed"] == k]
+                if len(some):
+                    stage2[f"disturbed/{KINDS[k]}_success"] = float((some == OUTCOMES.index("success")).mean())
         rates = {name: float((outcome == k).mean()) if len(outcome) else 0.0 for k, name in enumerate(OUTCOMES) if k}
         return {
             "update": self.update,
@@ -279,12 +322,16 @@ class Trainer:
             "charts/episodes": len(outcome),
             "charts/episodic_return": float(recent["total"].mean()) if len(outcome) else 0.0,
             "charts/episodic_length": float(recent["steps"].mean()) if len(outcome) else 0.0,
+            **stage2,
         }
 
     def write_members(self, moment: str = "") -> None:
         """Write the policies as they are now, for everything that comes after training; moment: start or middle."""
         if self.group.rank == 0:
             meta = {"environment": self.environment, "decisions": self.decisions, "seed": self.config.seed, **self.meta}
+            if self.stage == 2 and self.done:
+                row = self._row()
+                meta |= {k: row.get(f"charts/{k}") for k in ("success", "agent_subgoals", "standing_partner")}
             for index, player in enumerate(self.players):
                 if player.store is not None:
                     save_policy(self.folder / self.method.place(index) / moment, player.policy, meta)
@@ -340,6 +387,7 @@ class Trainer:
             "rng": self.rng.bit_generator.state,
             "counters": [self.update, self.decisions, self.steps],
             "seconds": self.seconds,
+            "alone": self.alone,
         }
         return {k: np.ascontiguousarray(v) for k, v in arrays.items()}, meta
 
@@ -376,7 +424,7 @@ class Trainer:
         self.collector.refresh()
         self.rng.bit_generator.state = meta["rng"]
         self.update, self.decisions, self.steps = meta["counters"]
-        self.seconds = meta["seconds"]
+        self.seconds, self.alone = meta["seconds"], meta["alone"]
 
 
 def environment_hash(episodes: Episodes, rules: Rules, robots: int) -> str:

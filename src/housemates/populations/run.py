@@ -11,6 +11,7 @@ import json
 import os
 import platform
 import signal
+import sys
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -24,6 +25,7 @@ import torch
 import housemates
 from housemates.homes.home import Home
 from housemates.learning import distributed
+from housemates.learning.disturbances import Disturbances
 from housemates.learning.method import Method
 from housemates.learning.record import Record
 from housemates.learning.resume import replace as write_anew
@@ -40,6 +42,7 @@ CONFIG = "config.json"
 STAGE = "stage1"
 STAGE2 = "stage2"
 STAGES = ((1,), (2,), (1, 2))
+REMEDY = "with other partners it will fail; train longer, or with more --change disturbances.share=0.5"
 REDRAW = 10
 """Updates between two draws of partners in stage 2, for methods that do not say it (paper: 10)."""
 
@@ -163,6 +166,8 @@ LATER = {"taste": 0.0, "late_weight": None}
 def _complete(values: dict[str, Any], path: Path) -> dict[str, Any]:
     """A config with the fields that runs of earlier versions do not have, and with the method's own settings."""
     whole: dict[str, Any] = {"stages": [1], "population": [], "zero_shot": True, "settings": None} | values
+    if isinstance(whole.get("training"), dict):
+        whole["training"] = {"disturbances": to_json(Disturbances())} | whole["training"]
     if isinstance(whole.get("policy"), dict):
         whole["policy"] = {"branches": False, "taste": 0.0} | whole["policy"]
     spec = METHODS.get(whole.get("method", ""))
@@ -233,6 +238,8 @@ def work(
             trainer.load()
             if not _train(folder, run, stage, trainer, until, wandb, quiet):
                 return False
+            if group.rank == 0 and (fault := trainer.verdict()):
+                print(f"housemates: {folder}: {fault} - {REMEDY}", file=sys.stderr, flush=True)
             if stage == 1 and group.rank == 0:
                 write_population(folder, run, trainer)
             group.wait()

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
+from housemates.learning.disturbances import Disturbances
 from housemates.learning.ppo import PPO
 from housemates.learning.settings import nearest
 from housemates.learning.trainer import Training
@@ -16,6 +17,8 @@ Observations = Literal["state", "depth", "blind", "predicates", "rgb"]
 
 RECIPE = PPO(learning_rate=1e-3, entropy_end=0.0, minibatches=8, decay=0.98, normalise_value=True)
 """What learns best per minute on two cores, of all that was tried (docs/learning.md)."""
+DISTURBED = Disturbances(share=0.4)
+"""Stage 2 with undisturbed partners alone often ends with an agent that stands aside (docs/methods/disturbances.md)."""
 DIVERSITY = {"taste": 1.0, "weight": 0.015, "late_weight": 0.1, "quiet": 0.05}
 """Of BDP in laptop networks with short budgets: with the paper's own numbers all latents stay alike (docs/methods/bdp.md)."""
 
