@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from batches import episodes, home, make
-from housemates.learning.disturbances import BLIND, FREEZE, KINDS, NOISE, SLOW, UNDISTURBED, Disturbances, Disturber
+from housemates.learning.disturbances import FREEZE, KINDS, NOISE, SLOW, UNDISTURBED, Disturbances, Disturber
 from housemates.learning.rollout import SCRIPTED, Collector
 from housemates.learning.trainer import Trainer
+from housemates.policies.checkpoint import save_policy
 from housemates.policies.config import PolicyConfig
 from housemates.policies.partners import learned
-from housemates.policies.checkpoint import save_policy
 from housemates.policies.policy import Policy
 from housemates.populations.coordination import Coordination
 from housemates.sim.blindfold import ABSENT, FIRST_PARTNER

@@ -124,7 +124,7 @@ def _small(layout: Layout, rng: np.random.Generator) -> None:
     for _ in range(int(rng.choice(3, p=(0.38, 0.24, 0.38)))):
         bag = beanbag(_one(CLOTHS, rng))
         if rng.random() < 0.35:
-            layout.attempt(bag, lambda: (*layout.anywhere(rng, MAIN), float(uniform(rng, -np.pi, np.pi))))
+            layout.attempt(bag, lambda: (*layout.anywhere(rng, MAIN), uniform(rng, -np.pi, np.pi)))
         else:
             layout.attempt(bag, lambda bag=bag: layout.along_wall(bag, rng, WIDE, 0.15))
     for name, share in (("bike_01", 0.5), ("bike_02", 0.75)):
@@ -195,8 +195,8 @@ def _rugs(layout: Layout, rng: np.random.Generator) -> None:
             room = next(r for r in layout.plan if r.name == chosen)
             yaw = float(rng.integers(2) * np.pi / 2)
             half = (width / 2, depth / 2) if yaw == 0 else (depth / 2, width / 2)
-            x = float(uniform(rng, room.low[0] + half[0], room.high[0] - half[0]))
-            z = float(uniform(rng, room.low[1] + half[1], room.high[1] - half[1]))
+            x = uniform(rng, room.low[0] + half[0], room.high[0] - half[0])
+            z = uniform(rng, room.low[1] + half[1], room.high[1] - half[1])
             body = rectangle((x, z, yaw), -width / 2, -depth / 2, width / 2, depth / 2)
             if not rectangles_near(body, lying, 0.05):
                 layout.placed.append(Placed(piece, (x, z), yaw))

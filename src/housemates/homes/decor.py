@@ -74,6 +74,8 @@ def clothes_hanger() -> Piece:
     for number in range(4):
         direction = turn(number * np.pi / 2 + np.pi / 4)
         center = product(direction, [0.1, 0.0, 0.0])
-        piece.tilted_box((float(center[0]), 1.66, float(center[2])), (0.11, 0.012, 0.012), product(direction, _pitch(0.5)), METAL)
+        piece.tilted_box(
+            (float(center[0]), 1.66, float(center[2])), (0.11, 0.012, 0.012), product(direction, _pitch(0.5)), METAL
+        )
     piece.box((0.05, 0.95, -0.16), (0.13, 1.60, 0.10), (78, 92, 128))
     return piece

@@ -28,7 +28,7 @@ def manifest() -> dict[str, Any]:
     try:
         return json.loads(MANIFEST.read_text())
     except (OSError, ValueError) as error:
-        raise ValueError(f"{MANIFEST} cannot be read ({error}) - install housemates again") from error
+        raise ValueError(f"{MANIFEST} cannot be read ({error}) - reinstall housemates") from error
 
 
 def homes_hash(homes: Sequence[Home]) -> str:
@@ -51,5 +51,5 @@ def packaged_homes(split: str) -> list[Home] | None:
     except ValueError:
         homes = []
     if homes_hash(homes) != manifest()["homes"].get(split):
-        raise ValueError(f"{path} is damaged: its homes are not those of benchmark version {VERSION} - install housemates again")
+        raise ValueError(f"{path} is damaged: its homes are not those of benchmark version {VERSION} - reinstall housemates")
     return homes

@@ -94,9 +94,7 @@ class Piece:
     @cached_property
     def rectangle(self) -> tuple[float, float, float, float]:
         """Smallest rectangle (low x, low z, high x, high z) around everything in the piece's frame, once it is built."""
-        reach = np.array(
-            [product(np.abs(s.rotation), s.half) * [max(1.0, s.taper), 1, max(1.0, s.taper)] for s in self.solids]
-        )
+        reach = np.array([product(np.abs(s.rotation), s.half) * [max(1.0, s.taper), 1, max(1.0, s.taper)] for s in self.solids])
         center = np.array([s.center for s in self.solids])
         low, high = (center - reach).min(0), (center + reach).max(0)
         return float(low[0]), float(low[2]), float(high[0]), float(high[2])
@@ -130,7 +128,9 @@ def assemble(placed: list[Placed]) -> tuple[Parts, tuple[str, ...], tuple[Joint,
         shift = np.array([one.xz[0], one.lift, one.xz[1]])
         for s in one.piece.solids:
             body = 0 if s.link == 0 else first + s.link
-            rows.append((product(rotation, s.center) + shift, product(rotation, s.rotation), s, body, labels.index(one.piece.label)))
+            rows.append(
+                (product(rotation, s.center) + shift, product(rotation, s.rotation), s, body, labels.index(one.piece.label))
+            )
         for j in one.piece.joints:
             axis, origin = _vector(product(rotation, j.axis)), _vector(product(rotation, j.origin) + shift)
             joints.append(replace(j, axis=axis, origin=origin))

@@ -138,7 +138,7 @@ class Layout:
         """A floor point of one of the allowed rooms."""
         chosen = allowed[int(rng.integers(len(allowed)))]
         room = next(r for r in self.plan if r.name == chosen)
-        return float(uniform(rng, room.low[0], room.high[0])), float(uniform(rng, room.low[1], room.high[1]))
+        return uniform(rng, room.low[0], room.high[0]), uniform(rng, room.low[1], room.high[1])
 
     def hang(self, piece: Piece, rng: np.random.Generator, allowed: tuple[str, ...], above: str = "") -> bool:
         """Hang a flat piece (its back at z = 0) on a free stretch of wall, or on the wall above a piece that stands."""
@@ -163,7 +163,7 @@ class Layout:
             stretches = self.stretches(allowed[int(rng.integers(len(allowed)))], x1 - x0 + 0.1, z1 + 0.05)
             if stretches:
                 face, low, high = stretches[int(rng.integers(len(stretches)))]
-                middle = float(uniform(rng, low + x1 + 0.04, high - x1 - 0.04))
+                middle = uniform(rng, low + x1 + 0.04, high - x1 - 0.04)
                 self.put(piece, (*_on(face, middle, 0.005), float(face[4])))
                 return True
         return False

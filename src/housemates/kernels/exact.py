@@ -11,6 +11,7 @@ from math import factorial
 
 import numpy as np
 from numba.extending import register_jitable
+from numpy.typing import ArrayLike
 
 HIGH, MIDDLE, LOW = 1.5707963267341256, 6.077100506303966e-11, 2.0222662487959506e-21
 """pi / 2 as a sum of three; products of the first two with whole numbers up to a million are exact."""
@@ -128,20 +129,20 @@ def atan2(y: float, x: float) -> float:
     return float(-angle if y < 0 else angle)
 
 
-def product(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+def product(first: ArrayLike, second: ArrayLike) -> np.ndarray:
     """`first @ second` for arrays [..., I, J] and [..., J, K] or [J], with every sum from left to right."""
-    first, second = np.asarray(first, float), np.asarray(second, float)
-    if second.ndim == 1:
-        return product(first, second[:, None])[..., 0]
-    total = first[..., :, 0, None] * second[..., None, 0, :]
-    for j in range(1, second.shape[-2]):
-        total = total + first[..., :, j, None] * second[..., None, j, :]
+    a, b = np.asarray(first, float), np.asarray(second, float)
+    if b.ndim == 1:
+        return product(a, b[:, None])[..., 0]
+    total = a[..., :, 0, None] * b[..., None, 0, :]
+    for j in range(1, b.shape[-2]):
+        total = total + a[..., :, j, None] * b[..., None, j, :]
     return total + 0.0  # no negative zeros
 
 
-def uniform(rng: np.random.Generator, low: float, high: float, size: int | None = None) -> np.ndarray | float:
+def uniform(rng: np.random.Generator, low: float, high: float) -> float:
     """`rng.uniform` with the product and the sum rounded one after the other."""
-    return low + (high - low) * rng.random(size)
+    return float(low + (high - low) * rng.random())
 
 
 def normal(rng: np.random.Generator, deviation: float) -> float:

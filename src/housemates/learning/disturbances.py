@@ -48,7 +48,9 @@ class Disturbances:
         if not 0 <= self.share <= 1:
             raise ValueError(f"disturbances.share = {self.share} - give a share from 0 to 1")
         if min(weights) < 0 or not 0 < sum(weights) < np.inf:
-            raise ValueError(f"disturbances: {', '.join(KINDS[1:])} = {weights} - give proportions, at least one of them positive")
+            raise ValueError(
+                f"disturbances: {', '.join(KINDS[1:])} = {weights} - give proportions, at least one of them positive"
+            )
         if not 1 <= self.earliest < LATEST:
             raise ValueError(f"disturbances.earliest = {self.earliest} - give a step from 1 to {LATEST - 1}")
 

@@ -16,8 +16,8 @@ import torch
 
 from housemates.homes.home import Home
 from housemates.learning import resume
-from housemates.learning.disturbances import KINDS, Disturbances, Disturber
 from housemates.learning.distributed import Group, interrupted
+from housemates.learning.disturbances import KINDS, Disturbances, Disturber
 from housemates.learning.method import Method
 from housemates.learning.ppo import PPO, prepare, update
 from housemates.learning.probe import HOMES, PROBES, free_riding, standing_partner

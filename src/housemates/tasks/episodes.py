@@ -80,9 +80,7 @@ def load_episodes(
     return read_episodes(folder, homes)
 
 
-def make_episodes(
-    task: str, split: str, homes: Sequence[Home], clutter: int = 0, progress: Progress | None = None
-) -> Episodes:
+def make_episodes(task: str, split: str, homes: Sequence[Home], clutter: int = 0, progress: Progress | None = None) -> Episodes:
     """The episodes of a task in a split, made now."""
     made = generate_episodes(
         task, homes, SIZES[split], SEEDS[split], split=split, clutter=clutter, spawns=split not in TRAINING, progress=progress

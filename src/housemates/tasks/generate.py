@@ -14,7 +14,7 @@ import numpy as np
 from housemates.homes.floor import Floor
 from housemates.homes.home import OPEN_RECEPTACLES, Home
 from housemates.homes.objects import HAB_OBJECTS, half_extents, object_type
-from housemates.kernels.exact import hypot, uniform
+from housemates.kernels.exact import hypot
 from housemates.tasks.goals import SPAWN_APART, START_GOAL
 from housemates.tasks.place import Places, find_place, fits, places, within_reach
 from housemates.tasks.storage import APPROACHES, CLUTTER, SPAWNS, Episodes, empty_arrays
@@ -142,7 +142,7 @@ def draw_spawns(floor: Floor, rng: np.random.Generator, robots: int = SPAWNS) ->
         )
     spawn = np.full((robots, 3), np.nan)
     spawn[: len(best), :2] = best
-    spawn[: len(best), 2] = uniform(rng, 0, 2 * np.pi, len(best))
+    spawn[: len(best), 2] = 2 * np.pi * rng.random(len(best))
     return spawn
 
 

@@ -12,6 +12,7 @@ import sys
 import zipfile
 import zlib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -44,9 +45,8 @@ def episodes_file(task: str, split: str) -> Path:
 def save_packaged(episodes: Episodes) -> None:
     """Write a set of episodes as package data."""
     header = {"seed": episodes.seed, "homes": episodes.homes, "hashes": episodes.hashes}
-    text = np.frombuffer(json.dumps(header).encode(), np.uint8)
-    path = episodes_file(episodes.task, episodes.split)
-    write_whole(path, lambda file: np.savez_compressed(file, header=text, **episodes.arrays()))
+    arrays: dict[str, Any] = {"header": np.frombuffer(json.dumps(header).encode(), np.uint8), **episodes.arrays()}
+    write_whole(episodes_file(episodes.task, episodes.split), lambda file: np.savez_compressed(file, **arrays))
 
 
 def packaged_episodes(task: str, split: str) -> Episodes | None:
@@ -64,7 +64,7 @@ def packaged_episodes(task: str, split: str) -> Episodes | None:
     except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error):
         whole = False
     if not whole:
-        raise ValueError(f"{path} is damaged: it is not of benchmark version {VERSION} - install housemates again")
+        raise ValueError(f"{path} is damaged: it is not of benchmark version {VERSION} - reinstall housemates")
     return episodes
 
 
