@@ -53,7 +53,7 @@ def benchmark(
         preset: How long and with which network (default laptop).
         observations: What robots see where the method does not say it; default: the preset's.
         decisions: How long to train each stage; default: the preset's.
-        change: Settings to change, as for `housemates train`.
+        change: Settings to change, as for `housemates train`; those of a method with its name, such as bdp.weight=0.02.
         workers: Processes that train one run together (default 1).
         holdout_seeds: One run of two holdouts each (default 100 101 102 103); none for the package's own.
         holdout_preset: How holdouts are trained; default: as the runs.

@@ -23,6 +23,7 @@ MethodName = Literal[
     "trajedi",
     "pbt_state",
     "bdp",
+    "bdp_literal",
     "bdp_no_discriminator",
     "bdp_no_latent_no_discriminator",
     "bdp_shared_encoder",
@@ -66,8 +67,9 @@ def train(
         method: Who learns with whom; default gt_coord, or own with --population. gt_coord: as many policies as robots, always
             together. solo: one robot alone. sp: each member plays with itself. pbt: with random members. fcp: sp with earlier
             versions as partners. trajedi: pbt, paid for decisions of one's own. bdp: one policy with 8 latents, paid for
-            behaviours that can be told apart. bdp_*: its ablations and variants. pbt_state: pbt on the ground truth. own: the
-            partners that --population names. best_response: one of them, who may be a holdout.
+            behaviours that can be told apart. bdp_literal: that with the paper's own numbers. bdp_*: its ablations and
+            variants. pbt_state: pbt on the ground truth. own: the partners that --population names. best_response: one of
+            them, who may be a holdout.
         task: What is to be done (default tidy_house).
         preset: How long and with which network: smoke (under a minute), state (no pictures), laptop (the default), paper.
         observations: What robots see; default: the preset's.
@@ -144,7 +146,7 @@ def new_run(asked: dict, change: tuple[str, ...], device: str) -> Run:
     import torch
 
     from housemates.learning.settings import change as changed
-    from housemates.populations import METHODS
+    from housemates.populations import METHODS, change_method
     from housemates.populations.run import Run
     from housemates.presets import PRESETS
 
@@ -160,7 +162,7 @@ def new_run(asked: dict, change: tuple[str, ...], device: str) -> Run:
         decisions=given.get("decisions", preset.training.decisions),
     )
     observations = given.get("observations", spec.observations or preset.observations)
-    policy, settings = preset.policy(observations, robots), preset.settings(spec.settings)
+    policy, settings = preset.policy(observations, robots), preset.settings(method, spec.settings)
     for setting in change:
         key, equals, text = setting.partition("=")
         if not equals:
@@ -168,7 +170,7 @@ def new_run(asked: dict, change: tuple[str, ...], device: str) -> Run:
         if key.startswith("policy."):
             policy = changed(policy, key.removeprefix("policy."), text)
         elif key.startswith("method."):
-            settings = changed(settings, key.removeprefix("method."), text)
+            settings = change_method(method, settings, key.removeprefix("method."), text)
         else:
             training = changed(training, key, text)
     if device == "auto":

@@ -68,13 +68,42 @@ def test_a_team_that_knows_itself_is_evaluated_without_strangers(tmp_path):
     assert made.cells[-1].after == ("population/gt_coord-set_table-laptop-0",)
 
 
-def test_a_change_of_a_methods_setting_is_given_only_to_methods_that_have_it(tmp_path):
-    made = grid(tmp_path, "main", ("sp", "bdp"), ("set_table",), change=("homes=8", "method.members=2"))
-    commands = {cell.name: made.command(cell) for cell in made.cells if cell.kind in ("population", "holdout")}
-    assert "method.members=2" in commands["population/sp-set_table-laptop-0"]
-    assert "homes=8" in commands["population/bdp-set_table-laptop-0"]
-    assert "method.members=2" not in commands["population/bdp-set_table-laptop-0"]
-    assert "method.members=2" not in commands["holdout/gt_coord-set_table-laptop-100"]
+def trained(made) -> dict[str, list[str]]:
+    """What is changed in the runs of a grid, by their names."""
+    found = {}
+    for cell in made.cells:
+        if cell.kind in ("population", "holdout") and not cell.shares:
+            command = made.command(cell)
+            changes = command[command.index("--change") + 1 :] if "--change" in command else []
+            found[cell.run.partition("-")[0]] = [c for c in changes if "=" in c]
+    return found
+
+
+def test_a_change_of_a_methods_setting_is_given_only_to_that_method(tmp_path):
+    made = grid(tmp_path, "paper", tasks=("set_table",), change=("homes=8", "bdp.weight=0.02", "sp.members=2"))
+    changed = trained(made)
+    assert changed.pop("bdp") == ["homes=8", "method.weight=0.02"]
+    assert changed.pop("sp") == ["homes=8", "method.members=2"]
+    assert {"trajedi", "pbt", "gt_coord", "bdp_no_discriminator", "bdp_separate"} <= set(changed)
+    assert set(map(tuple, changed.values())) == {("homes=8",)}
+
+
+@pytest.mark.parametrize(
+    ("change", "answer"),
+    [
+        ("method.weight=0.02", "name the one that is meant, such as bdp.weight=0.02"),
+        ("bdp_no_discriminator.weight=0.02", "'bdp_no_discriminator' is what it is by weight = 0.0"),
+        ("bdp.wieght=0.02", "did you mean 'weight'"),
+        ("bdp.weight=much", "must be of type float"),
+        ("bpd.weight=0.02", "did you mean 'bdp'"),
+        ("fcp.members=2", "fcp takes over the population of sp here: change sp instead"),
+        ("homes", "KEY=VALUE"),
+    ],
+)
+def test_a_change_that_would_not_do_what_it_says_is_refused(change, answer, tmp_path, capsys):
+    place = tmp_path / "grid"
+    assert answer in told(capsys, "--out", str(place), "--change", change)
+    assert not place.exists()
 
 
 def test_cells_are_done_when_their_results_are_there(tmp_path):

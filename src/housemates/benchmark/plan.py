@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import dataclasses
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 from housemates.benchmark.cells import Cell
 from housemates.evaluation.holdouts import METHOD, read_mark
 from housemates.evaluation.holdouts import complete as trained
 from housemates.learning.settings import nearest
+from housemates.learning.trainer import Training
 from housemates.policies.partners import HOLDOUT_SCRIPTS, POPULATION
-from housemates.populations import METHODS
+from housemates.populations import METHODS, change_method
 from housemates.populations.run import complete
 from housemates.presets import PRESETS
 from housemates.tasks.tasks import TASKS
@@ -37,8 +37,29 @@ GRIDS: dict[str, tuple[tuple[str, str], ...]] = {
     "smoke": tuple((method, "tidy_house") for method in ("gt_coord", "sp", "fcp", "bdp")),
 }
 """(method, task) of every run of a grid, for each seed."""
+_SHARED = (*(field.name for field in fields(Training)), "policy")
+"""First words of what may be changed in every run."""
 SAME_POPULATION = {"fcp": "sp", "pbt_state": "pbt", "bdp_state": "bdp", "bdp_rgb": "bdp"}
 """Methods whose first stage is another's: as trained if both see the same."""
+
+
+def _check_change(change: str) -> None:
+    """Refuse what no run would take, or what would reach more methods than were meant."""
+    key, equals, text = change.partition("=")
+    name, _, setting = key.partition(".")
+    if not equals:
+        raise ValueError(f"--change {change} - write it as KEY=VALUE, such as ppo.epochs=4")
+    if name == "method":
+        raise ValueError(
+            f"--change {change} - a grid has many methods: name the one that is meant, such as bdp.{setting}={text}"
+        )
+    if name in METHODS:
+        try:
+            change_method(name, METHODS[name].settings, setting, text)
+        except ValueError as error:
+            raise ValueError(f"--change {change}: {error}") from error
+    elif name not in _SHARED:
+        raise ValueError(f"--change {change}: no setting or method '{name}' - {nearest(name, [*METHODS, *_SHARED])}")
 
 
 @dataclass(frozen=True)
@@ -52,7 +73,7 @@ class Settings:
     decisions: int | None = None
     """Of each stage; None for the preset's."""
     change: tuple[str, ...] = ()
-    """As for `housemates train`; what concerns a method is given to those that have it."""
+    """As for `housemates train`, but a method's own settings are written with its name: bdp.weight=0.02, not method.weight."""
     workers: int = 1
     """Processes that train one run together."""
     holdout_seeds: tuple[int, ...] = (100, 101, 102, 103)
@@ -73,12 +94,14 @@ class Settings:
         for name in ("workers", "episodes"):
             if getattr(self, name) < 1:
                 raise ValueError(f"--{name} {getattr(self, name)} - it must be at least 1")
+        for change in self.change:
+            _check_change(change)
 
 
 SMOKE = Settings(
     preset="smoke",
     decisions=1500,
-    change=("homes=8", "rollout=8", "method.members=2"),
+    change=("homes=8", "rollout=8", "sp.members=2"),
     holdout_seeds=(100,),
     split="dev",
     episodes=2,
@@ -163,9 +186,14 @@ class Grid:
         return self.settings.holdout_preset or self.settings.preset
 
     def _training(self, cell: Cell) -> list[str]:
-        """Options of a new run that all share, as far as its method has them."""
-        known = {f"method.{field.name}" for field in dataclasses.fields(METHODS[cell.method].settings)}
-        changes = [c for c in self.settings.change if not c.startswith("method.") or c.partition("=")[0] in known]
+        """Options of a new run: those that all share, and those of its method."""
+        changes = []
+        for change in self.settings.change:
+            name, _, rest = change.partition(".")
+            if name not in METHODS:
+                changes.append(change)
+            elif name == cell.method:
+                changes.append(f"method.{rest}")
         return ["--workers", str(self.settings.workers), *(["--change", *changes] if changes else [])]
 
     def _partners(self, cell: Cell) -> list[str]:
@@ -186,7 +214,18 @@ def make_grid(root: Path, pairs: Sequence[tuple[str, str]], seeds: Sequence[int]
     for seed in seeds:
         for method, task in pairs:
             cells |= {cell.name: cell for cell in _run_cells(method, task, seed, settings)}
+    _check_shared(cells.values(), settings)
     return Grid(root.resolve(), settings, tuple(cells.values()))
+
+
+def _check_shared(cells: Iterable[Cell], settings: Settings) -> None:
+    """Refuse a change of a method that takes over somebody else's population as it is."""
+    taken = {cell.method: cell.shares for cell in cells if cell.shares}
+    for change in settings.change:
+        name = change.partition(".")[0]
+        if name in taken:
+            other = SAME_POPULATION[name]
+            raise ValueError(f"--change {change} - {name} takes over the population of {other} here: change {other} instead")
 
 
 def _holdout(task: str, preset: str, seed: int) -> str:

@@ -33,6 +33,7 @@ COLOURS = {
     "sp": "#0072B2", "pbt": "#E69F00", "bdp": "#D55E00", "fcp": "#009E73", "trajedi": "#CC79A7", "pbt_state": "#56B4E9",
     "gt_coord": "#555555", "solo": "#999999", "bdp_no_discriminator": "#8c564b", "bdp_no_latent_no_discriminator": "#5e4fa2",
     "bdp_shared_encoder": "#117733", "bdp_separate": "#882255", "bdp_rgb": "#AA4499", "bdp_state": "#332288",
+    "bdp_literal": "#b2182b",
 }  # fmt: skip
 """One colour per method, after Okabe and Ito."""
 MARKERS = "osD^vhp<>H8d"

@@ -14,6 +14,7 @@ LABELS = {
     "fcp": "FCP",
     "trajedi": "TrajeDi",
     "bdp": "BDP",
+    "bdp_literal": "BDP (literal)",
     "bdp_no_discriminator": "BDP-[Discrim]",
     "bdp_no_latent_no_discriminator": "BDP-[Discrim, Latent]",
     "bdp_shared_encoder": "BDP-[Latent (Shared Enc)]",
