@@ -50,6 +50,7 @@ def train(
     threads: int | None = None,
     seed: int | None = None,
     decisions: int | None = None,
+    steps: int | None = None,
     change: tuple[str, ...] = (),
     device: Literal["auto", "cpu", "cuda"] = "auto",
     out: Path | None = None,
@@ -83,6 +84,7 @@ def train(
         threads: Torch's threads in each worker (default 1).
         seed: Decides everything that is drawn (default 0).
         decisions: How long to train each stage, in decisions of all learners together; default: the preset's.
+        steps: The same in simulation steps of all homes together, as the paper counts.
         change: Settings to change, such as ppo.epochs=4 homes=128 policy.hidden=64 rules.speed=slow method.members=4.
         device: Where networks run; auto takes a GPU if there is one.
         out: The folder of the run; default: runs/METHOD-TASK-PRESET-SEED.
@@ -104,7 +106,7 @@ def train(
         "split": split,
         "robots": robots,
     }
-    asked |= {"workers": workers, "threads": threads, "seed": seed, "decisions": decisions}
+    asked |= {"workers": workers, "threads": threads, "seed": seed, "decisions": decisions, "steps": steps}
     if resume is not None:
         if out is not None:
             raise ValueError("give either --out (a new run) or --resume (an old one)")
@@ -156,11 +158,11 @@ def new_run(asked: dict, change: tuple[str, ...], device: str) -> Run:
     spec, preset = METHODS[method], PRESETS[name]
     robots, stage = given.get("robots", spec.robots or 2), given.get("stage", 2 if spec.make is None else None)
     stages = (stage,) if stage else (1, 2) if spec.two_stages else (1,)
-    training = replace(
-        preset.training,
-        seed=given.get("seed", preset.training.seed),
-        decisions=given.get("decisions", preset.training.decisions),
-    )
+    training = replace(preset.training, seed=given.get("seed", preset.training.seed))
+    if "decisions" in given and "steps" in given:
+        raise ValueError("--decisions and --steps both say how long to train - give one of them")
+    if "decisions" in given or "steps" in given:
+        training = replace(training, decisions=given.get("decisions", 0), steps=given.get("steps", 0))
     observations = given.get("observations", spec.observations or preset.observations)
     policy, settings = preset.policy(observations, robots), preset.settings(method, spec.settings)
     for setting in change:
@@ -195,7 +197,13 @@ def new_run(asked: dict, change: tuple[str, ...], device: str) -> Run:
 
 def check_same(run: Run, asked: dict, folder: Path) -> None:
     """Refuse options that differ from those the run began with."""
-    there = vars(run) | {"seed": run.training.seed, "decisions": run.training.decisions}
+    budget, many = run.training.budget
+    there = vars(run) | {
+        "seed": run.training.seed,
+        "decisions": f"0 but --{budget} {many}",
+        "steps": f"0 but --{budget} {many}",
+    }
+    there[budget] = many
     for name, value in asked.items():
         if value is not None and there[name] != value:
             raise ValueError(f"{folder} is a run with --{name} {there[name]}, not {value} - leave it out, or start a new run")

@@ -1,5 +1,6 @@
 """Which cells the paper has, what needs what, and what a folder remembers."""
 
+import json
 from collections import Counter
 from dataclasses import replace
 
@@ -151,6 +152,30 @@ def test_the_time_to_finish_is_that_of_the_longest_chain_or_of_the_work_on_all_c
     assert finish(made, lambda cell: 1.0 if cell.kind == "evaluation" else 0.0, 1) == 2.0
 
 
+def test_a_grid_may_have_a_budget_in_steps(tmp_path):
+    made = grid(tmp_path, "main", ("bdp",), ("tidy_house",), steps=7_000_000, holdout_steps=500, holdout_seeds=(100,))
+    holdout, population, agent, evaluation = made.cells
+    assert (holdout.budget, population.budget, agent.budget) == (("steps", 500), *[("steps", 7_000_000)] * 2)
+    for cell in (holdout, population):
+        command = made.command(cell)
+        assert command[command.index("--steps") + 1] == str(cell.steps)
+        assert "--decisions" not in command
+    assert not evaluation.trains
+    hours = [hours_of(made, cell, Speeds({"depth": 1000.0})) for cell in (population, agent)]
+    assert hours[0] == pytest.approx(7_000_000 / 1.5 / 1000 / 3600, abs=0.01)
+    assert hours[1] < hours[0]
+
+
+def test_a_grid_of_the_paper_preset_is_sized_in_steps(tmp_path):
+    made = grid(tmp_path, "main", ("bdp",), ("tidy_house",), preset="paper", holdout_seeds=())
+    assert made.cells[0].budget == made.cells[1].budget == ("steps", 100_000_000)
+    assert bytes_of(made, made.cells[0]) > 0
+
+
+def test_a_budget_in_two_units_is_refused(tmp_path, capsys):
+    assert "--decisions and --steps both say" in told(capsys, "--out", str(tmp_path), "--decisions", "5", "--steps", "5")
+
+
 def test_seeds_of_holdouts_are_no_seeds_of_agents(tmp_path, capsys):
     assert "seed 100 is one of the holdouts'" in told(capsys, "--out", str(tmp_path), "--seeds", "100")
 
@@ -183,6 +208,15 @@ def test_a_folder_remembers_how_its_runs_are_made(tmp_path):
     assert folder.asked(tmp_path, {"seeds": (0, 1)}, {"decisions": 99}) == replace(first, seeds=(0, 1))
     with pytest.raises(ValueError, match="have --decisions 99, not 100 - choose another --out"):
         folder.asked(tmp_path, {}, {"decisions": 100})
+
+
+def test_grids_from_before_budgets_in_steps_go_on(tmp_path):
+    folder.write(tmp_path, folder.asked(tmp_path, {"grid": "main"}, {"decisions": 99}))
+    written = json.loads((tmp_path / folder.FILE).read_text())
+    for name in ("steps", "holdout_steps"):
+        del written["settings"][name]
+    (tmp_path / folder.FILE).write_text(json.dumps(written))
+    assert folder.read(tmp_path).settings == Settings(decisions=99)
 
 
 def test_a_damaged_file_is_named(tmp_path, capsys):

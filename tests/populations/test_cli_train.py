@@ -10,7 +10,7 @@ from housemates.cli_train import MethodName, ObservationsName, PresetName, new_r
 from housemates.policies.checkpoint import load_policy
 from housemates.populations import METHODS
 from housemates.populations.bdp import BDPSettings
-from housemates.populations.run import create
+from housemates.populations.run import complete, create
 from housemates.populations.trajedi import TrajeDiSettings
 from housemates.presets import PRESETS
 from housemates.presets.preset import NETWORKS, Preset
@@ -54,6 +54,35 @@ def test_the_smoke_preset_trains_to_its_end(smoke, capsys):
     assert load_policy(smoke / "stage1" / "members" / "01").config.hidden == 32
     rows = [json.loads(line) for line in (smoke / "stage1" / "metrics.jsonl").read_text().splitlines()]
     assert rows[-1]["decisions"] >= 3000
+
+
+def test_a_run_may_be_as_long_as_some_simulation_steps(tmp_path, capsys):
+    folder = tmp_path / "run"
+    few = ["--preset", "smoke", "--steps", "9000", "--change", "homes=8"]
+    assert main(["train", *few, "--hours", "1e-9", "--out", str(folder)]) == 0
+    training = json.loads((folder / "config.json").read_text())["training"]
+    assert (training["decisions"], training["steps"]) == (0, 9000)
+    assert not complete(folder)
+    assert "is a run with --steps 9000, not 8000" in told(capsys, "--resume", str(folder), "--steps", "8000")
+    assert "--decisions 0 but --steps 9000, not 5" in told(capsys, "--resume", str(folder), "--decisions", "5")
+    assert main(["train", "--resume", str(folder), "--steps", "9000"]) == 0
+    assert "complete" in capsys.readouterr().out
+    assert complete(folder)
+    rows = [json.loads(line) for line in (folder / "stage1" / "metrics.jsonl").read_text().splitlines()]
+    assert rows[-2]["steps"] < 9000 <= rows[-1]["steps"]
+
+
+def test_a_budget_is_given_in_one_unit(tmp_path, capsys):
+    folder = tmp_path / "run"
+    assert "give one of them" in told(capsys, "--steps", "5", "--decisions", "5", "--out", str(folder))
+    assert "must be positive" in told(capsys, "--steps", "0", "--out", str(folder))
+    assert not folder.exists()
+
+
+def test_a_preset_in_steps_may_be_trained_for_decisions():
+    run = new_run({"preset": "paper", "decisions": 700}, (), "cpu")
+    assert run.training.budget == ("decisions", 700)
+    assert new_run({"preset": "state", "steps": 700}, (), "cpu").training.budget == ("steps", 700)
 
 
 def test_a_run_in_a_folder_that_cannot_be_is_told(tmp_path, capsys):

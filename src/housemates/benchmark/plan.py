@@ -71,7 +71,9 @@ class Settings:
     observations: str | None = None
     """What robots see, where the method does not say it; None for the preset's."""
     decisions: int | None = None
-    """Of each stage; None for the preset's."""
+    """Of each stage; None for the preset's budget, or `steps`."""
+    steps: int | None = None
+    """The same in simulation steps of all homes."""
     change: tuple[str, ...] = ()
     """As for `housemates train`, but a method's own settings are written with its name: bdp.weight=0.02, not method.weight."""
     workers: int = 1
@@ -82,6 +84,8 @@ class Settings:
     """None for the same as the runs."""
     holdout_decisions: int | None = None
     """None for the same as the runs, or for the holdouts' own preset."""
+    holdout_steps: int | None = None
+    """The same in simulation steps of all homes."""
     split: str = "eval"
     """Where everybody is evaluated."""
     episodes: int = 100
@@ -91,6 +95,10 @@ class Settings:
         for preset in (self.preset, self.holdout_preset or self.preset):
             if preset not in PRESETS:
                 raise ValueError(f"no preset '{preset}' - {nearest(preset, list(PRESETS))}")
+        for decisions, steps in (("decisions", "steps"), ("holdout_decisions", "holdout_steps")):
+            if getattr(self, decisions) is not None and getattr(self, steps) is not None:
+                both = f"--{decisions} and --{steps}".replace("_", "-")
+                raise ValueError(f"{both} both say how long to train - give one of them")
         for name in ("workers", "episodes"):
             if getattr(self, name) < 1:
                 raise ValueError(f"--{name} {getattr(self, name)} - it must be at least 1")
@@ -168,11 +176,11 @@ class Grid:
             ]
         if cell.kind == "holdout":
             command = ["holdouts", "train", "--task", cell.task, "--seeds", str(cell.seed), "--preset", self.holdout_preset]
-            command += ["--out", str(self.root / HOLDOUTS), "--decisions", str(cell.decisions), *self._training(cell)]
+            command += ["--out", str(self.root / HOLDOUTS), *self._training(cell)]
             return [*program, *command]
         if cell.kind == "population" and not begun:
             command = ["train", "--method", cell.method, "--task", cell.task, "--seed", str(cell.seed), "--stage", "1"]
-            command += ["--preset", given.preset, "--observations", cell.observations, "--decisions", str(cell.decisions)]
+            command += ["--preset", given.preset, "--observations", cell.observations]
             return [*program, *command, *self._training(cell), "--out", str(folder)]
         if cell.kind in ("population", "agent"):
             return [*program, "train", "--resume", str(folder), "--stage", "1" if cell.kind == "population" else "2"]
@@ -186,7 +194,8 @@ class Grid:
         return self.settings.holdout_preset or self.settings.preset
 
     def _training(self, cell: Cell) -> list[str]:
-        """Options of a new run: those that all share, and those of its method."""
+        """Options of a new run: its budget, those that all share, and those of its method."""
+        unit, many = cell.budget
         changes = []
         for change in self.settings.change:
             name, _, rest = change.partition(".")
@@ -194,7 +203,8 @@ class Grid:
                 changes.append(change)
             elif name == cell.method:
                 changes.append(f"method.{rest}")
-        return ["--workers", str(self.settings.workers), *(["--change", *changes] if changes else [])]
+        options = [f"--{unit}", str(many), "--workers", str(self.settings.workers)]
+        return [*options, *(["--change", *changes] if changes else [])]
 
     def _partners(self, cell: Cell) -> list[str]:
         """Whom an agent meets: the scripts and the grid's own holdouts, else those of the package."""
@@ -235,31 +245,37 @@ def _holdout(task: str, preset: str, seed: int) -> str:
 
 def _holdout_cell(task: str, seed: int, settings: Settings) -> Cell:
     preset = settings.holdout_preset or settings.preset
-    budget = settings.holdout_decisions or (settings.decisions if preset == settings.preset else None)
-    decisions = budget or PRESETS[preset].training.decisions
+    budget = _budget(preset, settings.holdout_decisions, settings.holdout_steps)
+    if settings.holdout_decisions is None and settings.holdout_steps is None and preset == settings.preset:
+        budget = _budget(preset, settings.decisions, settings.steps)
     seen = PRESETS[preset].observations
-    return Cell("holdout", _holdout(task, preset, seed), METHOD, task, seed, seen, cores=settings.workers, decisions=decisions)
+    return Cell("holdout", _holdout(task, preset, seed), METHOD, task, seed, seen, cores=settings.workers, **budget)
+
+
+def _budget(preset: str, decisions: int | None, steps: int | None) -> dict[str, int]:
+    """Fields of a cell that is trained for so long, or as the preset says."""
+    given = {"decisions": decisions or 0, "steps": steps or 0}
+    return given if any(given.values()) else dict([PRESETS[preset].training.budget])
 
 
 def _run_cells(method: str, task: str, seed: int, settings: Settings) -> list[Cell]:
     """Population, agent and evaluation of a run, and first the population it shares."""
     spec, preset = METHODS[method], PRESETS[settings.preset]
     observations = spec.observations or settings.observations or preset.observations
-    decisions = settings.decisions or preset.training.decisions
     whole = Cell("population", _run(method, task, seed, settings), method, task, seed, observations, cores=settings.workers)
-    whole = replace(whole, decisions=decisions)
+    whole = replace(whole, **_budget(settings.preset, settings.decisions, settings.steps))
     other, cells = SAME_POPULATION.get(method), []
     if other is not None and _seen(other, settings) == observations:
         cells = _run_cells(other, task, seed, settings)[:1]
         source = cells[0].shares or cells[0].run
-        cells.append(replace(whole, after=(cells[0].name,), shares=source, decisions=0, cores=1))
+        cells.append(replace(whole, after=(cells[0].name,), shares=source, decisions=0, steps=0, cores=1))
     else:
         cells.append(whole)
     if spec.two_stages:
         cells.append(replace(whole, kind="agent", after=(whole.name,)))
     met = tuple(_holdout_cell(task, s, settings).name for s in settings.holdout_seeds) if spec.two_stages else ()
     games = settings.episodes * _pairs(method, len(met))
-    cells.append(replace(whole, kind="evaluation", after=(cells[-1].name, *met), decisions=0, games=games))
+    cells.append(replace(whole, kind="evaluation", after=(cells[-1].name, *met), decisions=0, steps=0, games=games))
     return cells
 
 

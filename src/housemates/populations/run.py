@@ -28,7 +28,7 @@ from housemates.learning.method import Method
 from housemates.learning.record import Record
 from housemates.learning.resume import replace as write_anew
 from housemates.learning.settings import from_json, nearest, to_json
-from housemates.learning.trainer import Trainer, Training
+from housemates.learning.trainer import BEFORE_STEPS, Trainer, Training
 from housemates.policies.checkpoint import read_description
 from housemates.policies.config import PolicyConfig
 from housemates.policies.partners import PARTNERS, POPULATION, Partner, population, read_partners, resolve_all, write_partners
@@ -165,6 +165,8 @@ def _complete(values: dict[str, Any], path: Path) -> dict[str, Any]:
     whole: dict[str, Any] = {"stages": [1], "population": [], "zero_shot": True, "settings": None} | values
     if isinstance(whole.get("policy"), dict):
         whole["policy"] = {"branches": False, "taste": 0.0} | whole["policy"]
+    if isinstance(whole.get("training"), dict):
+        whole["training"] = BEFORE_STEPS | whole["training"]
     spec = METHODS.get(whole.get("method", ""))
     if spec is not None and whole["settings"] is not None:
         known = {name: value for name, value in LATER.items() if hasattr(spec.settings, name)}
@@ -190,7 +192,8 @@ def complete(folder: Path, stage: int | None = None) -> bool:
             continue
         if not (places[number] / "policy.json").is_file():
             return False
-        if read_description(places[number])["meta"].get("decisions", 0) < run.training.decisions:
+        spent = read_description(places[number])["meta"]
+        if run.training.share(spent.get("decisions", 0), spent.get("steps", 0)) < 1:
             return False
     return True
 
@@ -293,7 +296,7 @@ def _train(folder: Path, run: Run, stage: int, trainer: Trainer, until: float | 
     numbered = f" stage {stage}" if len(run.stages) > 1 else ""
     title = f"{run.method}{numbered}, {run.task}, {run.observations} ({folder})"
     shown = trainer.group.rank == 0 and not quiet
-    record = Record(trainer.folder, title, run.training.decisions, wandb, to_json(run)) if shown else nullcontext()
+    record = Record(trainer.folder, title, run.training.budget, wandb, to_json(run)) if shown else nullcontext()
     with stopping(trainer), record as show:
         return trainer.run(show, None if until is None else until - time.monotonic())
 

@@ -140,7 +140,8 @@ def how_made(sources: Sequence[Source], rows: Rows, paths: Sequence[Path], out: 
         told |= {
             "observations": config.get("observations"),
             "seed": training.get("seed"),
-            "decisions": training.get("decisions"),
+            "decisions": training.get("decisions") or None,
+            "steps": training.get("steps") or None,
         }
         told["population"] = " ".join(config.get("population", ()))
         wanted = " ".join(f"--{name} {value}" for name, value in told.items() if value not in (None, ""))
