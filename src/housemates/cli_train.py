@@ -93,8 +93,9 @@ def train(
         wandb: Mirror the log at Weights & Biases.
         quiet: Show nothing while training.
     """
-    from housemates.learning.distributed import launch, under_torchrun
-    from housemates.populations.run import check_versions, complete, create, extend, read, work
+    from housemates.learning.distributed import give_up, launch, under_torchrun
+    from housemates.learning.divergence import DivergedError
+    from housemates.populations.run import amend, check_versions, complete, create, extend, read, work
 
     if hours is not None and hours <= 0:
         raise ValueError(f"--hours {hours} - it must be positive")
@@ -110,12 +111,12 @@ def train(
     if resume is not None:
         if out is not None:
             raise ValueError("give either --out (a new run) or --resume (an old one)")
-        if change:
-            raise ValueError(f"a run cannot change while it is resumed - leave out --change {change[0]}, or start a new one")
         if population:
             raise ValueError("a run keeps its partners while it is resumed - leave out --population, or start a new run")
         folder, run = resume, read(resume)
         check_same(run, asked, folder)
+        if change:
+            run = amend(folder, run, change)
         if stage is not None and stage not in run.stages:
             if stage == 1 or not complete(folder, 1):
                 raise ValueError(f"{folder} has no finished first stage to train an agent with - train that first")
@@ -138,7 +139,12 @@ def train(
         return
     if under_torchrun() and resume is None:
         wait_for(folder / "config.json")
-    complete = work(folder, load, hours, wandb, quiet)
+    try:
+        complete = work(folder, load, hours, wandb, quiet)
+    except DivergedError as error:
+        if not give_up(str(error)):
+            raise
+        return
     if os.environ.get("RANK", "0") == "0":
         print(f"{folder}: {'complete' if complete else f'paused - continue with: housemates train --resume {folder}'}")
 

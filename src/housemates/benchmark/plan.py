@@ -249,13 +249,14 @@ def _holdout_cell(task: str, seed: int, settings: Settings) -> Cell:
     if settings.holdout_decisions is None and settings.holdout_steps is None and preset == settings.preset:
         budget = _budget(preset, settings.decisions, settings.steps)
     seen = PRESETS[preset].observations
-    return Cell("holdout", _holdout(task, preset, seed), METHOD, task, seed, seen, cores=settings.workers, **budget)
+    cell = Cell("holdout", _holdout(task, preset, seed), METHOD, task, seed, seen, cores=settings.workers)
+    return replace(cell, decisions=budget[0], steps=budget[1])
 
 
-def _budget(preset: str, decisions: int | None, steps: int | None) -> dict[str, int]:
-    """Fields of a cell that is trained for so long, or as the preset says."""
-    given = {"decisions": decisions or 0, "steps": steps or 0}
-    return given if any(given.values()) else dict([PRESETS[preset].training.budget])
+def _budget(preset: str, decisions: int | None, steps: int | None) -> tuple[int, int]:
+    """Decisions and steps of a cell that is trained for so long, or as the preset says."""
+    training = PRESETS[preset].training
+    return (decisions or 0, steps or 0) if decisions or steps else (training.decisions, training.steps)
 
 
 def _run_cells(method: str, task: str, seed: int, settings: Settings) -> list[Cell]:
@@ -263,7 +264,8 @@ def _run_cells(method: str, task: str, seed: int, settings: Settings) -> list[Ce
     spec, preset = METHODS[method], PRESETS[settings.preset]
     observations = spec.observations or settings.observations or preset.observations
     whole = Cell("population", _run(method, task, seed, settings), method, task, seed, observations, cores=settings.workers)
-    whole = replace(whole, **_budget(settings.preset, settings.decisions, settings.steps))
+    decisions, steps = _budget(settings.preset, settings.decisions, settings.steps)
+    whole = replace(whole, decisions=decisions, steps=steps)
     other, cells = SAME_POPULATION.get(method), []
     if other is not None and _seen(other, settings) == observations:
         cells = _run_cells(other, task, seed, settings)[:1]

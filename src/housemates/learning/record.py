@@ -14,6 +14,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from housemates.learning.divergence import COLLAPSED, PATIENCE
+
 if TYPE_CHECKING:
     from rich.panel import Panel
 
@@ -34,6 +36,9 @@ class Record:
         self.title, self.budget = title, budget
         self.folder, self.wandb, self.config = folder, wandb, config
         self.sinks: list[Callable[[Row], None]] = []
+        self.collapsed: dict[str, int] = {}
+        """For how many updates on end each learner has had next to no choices left."""
+        self.told: set[str] = set()
         self.stack = ExitStack()
 
     def __enter__(self) -> Record:
@@ -50,6 +55,17 @@ class Record:
     def __call__(self, row: Row) -> None:
         for sink in self.sinks:
             sink(row)
+        self._warn(row)
+
+    def _warn(self, row: Row) -> None:
+        """Say once of every learner that its entropy has collapsed."""
+        names = row.get("collapsed", [])
+        self.collapsed = {name: self.collapsed.get(name, 0) + 1 for name in names}
+        for name in (name for name, updates in self.collapsed.items() if updates == PATIENCE and name not in self.told):
+            self.told.add(name)
+            words = f"warning: {name} nearly always decides the same: entropy below {COLLAPSED:.2f} for {PATIENCE} updates"
+            remedy = "it will hardly learn any more; lower ppo.learning_rate or raise ppo.entropy in a new run"
+            print(f"{words} (now update {row['update']:,}) - {remedy}", file=sys.stderr, flush=True)
 
 
 def line(row: Row, budget: Budget) -> str:

@@ -17,6 +17,7 @@ import torch
 from housemates.homes.home import Home
 from housemates.learning import resume
 from housemates.learning.distributed import Group, interrupted
+from housemates.learning.divergence import COLLAPSED, DivergedError, broken, diverged, give_up, gone_on, not_finite
 from housemates.learning.method import Method
 from housemates.learning.ppo import PPO, prepare, update
 from housemates.learning.rollout import Collector, Player
@@ -151,6 +152,8 @@ class Trainer:
         self.update, self.decisions, self.steps, self.seconds = 0, 0, 0, 0.0
         shapes = {"outcome": (0,), "steps": (0,), "total": (0,), "player": (0, robots), "latent": (0, robots)}
         self.recent: dict[str, np.ndarray] = {name: np.zeros(shape) for name, shape in shapes.items()}
+        self.trouble = ""
+        """What was not finite in the last update of this worker."""
         self.stopping = False
         """Set this (from a signal, say) to end `run` after the present update, as if its time were over."""
         self.group.same_weights([p.policy for p in self.players])
@@ -226,6 +229,7 @@ class Trainer:
         row, closed = self._update()
         self.collector.refresh()
         row |= {f"method/{k}": v for k, v in self.method.after_update([p.store for p in self.players], finished).items()}
+        self._check({k.rpartition("/")[2]: v for k, v in row.items() if k.startswith("method/")})
         steps = int(finished["steps"].sum()) + int(self.batch.state.clock.sum()) - clock
         closed, steps = (int(n) for n in self.group.sums(np.array([closed, steps], np.float64)))
         self._remember(finished)
@@ -258,8 +262,8 @@ class Trainer:
     def _update(self) -> tuple[dict[str, float], int]:
         """Improve every learner; returns what is logged (means over the learners) and how many decisions were learnt from."""
         config, streams = self.config.ppo, self.batch.size * self.batch.robots
-        row: dict[str, float] = {}
-        closed = 0
+        row: dict[str, Any] = {}
+        closed, self.trouble = 0, ""
         rate, entropy = config.left(max(0.0, 1.0 - self.progress))
         learners = sum(p.store is not None for p in self.players)
         for index, (player, optimiser) in enumerate(zip(self.players, self.optimisers, strict=True)):
@@ -275,9 +279,28 @@ class Trainer:
                 player.policy, optimiser, store, ready, config, self.rng, self.group, entropy, scale, self.heads[index]
             )
             closed += int(store.closed.sum())
+            wrong = not_finite(losses)
+            self.trouble = self.trouble or (f"{self.method.place(index)}: {wrong}" if wrong else "")
+            if losses.get("entropy", np.inf) < COLLAPSED:
+                row.setdefault("collapsed", []).append(self.method.place(index))
             for name, value in losses.items():
                 row[f"losses/{name}"] = row.get(f"losses/{name}", 0.0) + value / learners
         return row | {"charts/learning_rate": rate}, closed
+
+    def _check(self, learnt: dict[str, float]) -> None:
+        """End the training on all workers if something is not finite: a loss, a gradient, a weight or what a method learns."""
+        what = self.trouble
+        for name, value in learnt.items():
+            what = what or ("" if np.isfinite(value) else f"the method's {name} is {value}")
+        for index, player in enumerate(self.players):
+            if player.store is not None and not what:
+                name = broken(self._weights(index))
+                what = name and f"{self.method.place(index)}: {name} is not finite"
+        if self.group.any(bool(what)):
+            what = what or "the numbers of another worker are not finite"
+            if self.group.rank == 0:
+                raise give_up(what, self.update + 1, self.folder, dataclasses.asdict(self.config.ppo))
+            raise DivergedError(what)
 
     def _remember(self, finished: dict[str, np.ndarray]) -> None:
         for name, old in self.recent.items():
@@ -326,6 +349,8 @@ class Trainer:
         arrays, meta = self._state()
         meta["metrics_bytes"] = resume.length(self.folder / "metrics.jsonl")
         resume.save(self.folder / "resume", self.update, arrays, meta, self.group)
+        if self.group.rank == 0:
+            gone_on(self.folder)
         self.write_members()
 
     def load(self) -> bool:
@@ -337,7 +362,11 @@ class Trainer:
             return False
         arrays, meta = found
         config = json.loads(json.dumps(dataclasses.asdict(self.config)))
-        if BEFORE_STEPS | meta["config"] != config or meta["environment"] != self.environment:
+        before = BEFORE_STEPS | meta["config"]
+        if diverged(self.folder):
+            # The one thing that may change on the way, since it would diverge again.
+            before["ppo"] = config["ppo"]
+        if before != config or meta["environment"] != self.environment:
             raise ValueError(f"{self.folder} was trained with another configuration - resume it with the one in config.json")
         if meta.get("meta", self.meta) != self.meta:
             raise ValueError(f"{self.folder} was trained with another method or task - resume it with that of config.json")
@@ -346,6 +375,7 @@ class Trainer:
                 f"{self.folder} was trained with {meta['workers']} workers - resume it with --workers {meta['workers']}"
             )
         self._restore(arrays, meta)
+        self._check({})
         if self.group.rank == 0:
             resume.truncate(self.folder / "metrics.jsonl", meta["metrics_bytes"])
         return True

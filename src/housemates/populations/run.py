@@ -24,10 +24,11 @@ import torch
 import housemates
 from housemates.homes.home import Home
 from housemates.learning import distributed
+from housemates.learning.divergence import diverged
 from housemates.learning.method import Method
 from housemates.learning.record import Record
 from housemates.learning.resume import replace as write_anew
-from housemates.learning.settings import from_json, nearest, to_json
+from housemates.learning.settings import change, from_json, nearest, to_json
 from housemates.learning.trainer import BEFORE_STEPS, Trainer, Training
 from housemates.policies.checkpoint import read_description
 from housemates.policies.config import PolicyConfig
@@ -142,6 +143,21 @@ def extend(folder: Path) -> None:
     run = read(folder)
     if run.stages == (1,):
         _write(folder, replace(run, stages=(1, 2)))
+
+
+def amend(folder: Path, run: Run, changes: Sequence[str]) -> Run:
+    """A run that diverged goes on with other settings of PPO; everything else stays as it was begun."""
+    there = any(diverged(folder / stage) for stage in (STAGE, STAGE2))
+    for setting in changes:
+        key, equals, text = setting.partition("=")
+        if not there or not equals or not key.startswith("ppo."):
+            only = "only ppo.NAME=VALUE may change, of a run that diverged"
+            raise ValueError(
+                f"a run cannot change while it is resumed ({only}) - leave out --change {setting}, or start a new one"
+            )
+        run = replace(run, training=change(run.training, key, text))
+    _write(folder, run)
+    return run
 
 
 def read(folder: Path) -> Run:
