@@ -108,7 +108,8 @@ def best_responses(
 
 def named(partners: Sequence[Partner]) -> dict[str, str]:
     """For each partner, by its name, a text that means it and nobody else."""
-    from housemates.evaluation.crossplay import identity, run_folder
+    from housemates.evaluation.crossplay import identity
+    from housemates.evaluation.origin import run_folder
     from housemates.policies.partners import resolve
 
     names = {}
