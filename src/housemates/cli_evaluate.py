@@ -116,7 +116,8 @@ def of_list(
     agents: tuple[str, ...], partners: tuple[str, ...], folders: tuple[Path, ...], task: str | None, robots: int
 ) -> tuple[str, Rules, list[Pair]]:
     """Task, rules and pairs of any agents with any partners (without --partners: with the holdouts, and the controls)."""
-    from housemates.evaluation.crossplay import pair_up, run_folder
+    from housemates.evaluation.crossplay import pair_up
+    from housemates.evaluation.origin import run_folder
     from housemates.evaluation.protocol import agent_pairs
     from housemates.policies.partners import resolve_all
 

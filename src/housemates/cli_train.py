@@ -23,6 +23,7 @@ MethodName = Literal[
     "trajedi",
     "pbt_state",
     "bdp",
+    "bdp_literal",
     "bdp_no_discriminator",
     "bdp_no_latent_no_discriminator",
     "bdp_shared_encoder",
@@ -49,6 +50,7 @@ def train(
     threads: int | None = None,
     seed: int | None = None,
     decisions: int | None = None,
+    steps: int | None = None,
     change: tuple[str, ...] = (),
     device: Literal["auto", "cpu", "cuda"] = "auto",
     out: Path | None = None,
@@ -66,8 +68,9 @@ def train(
         method: Who learns with whom; default gt_coord, or own with --population. gt_coord: as many policies as robots, always
             together. solo: one robot alone. sp: each member plays with itself. pbt: with random members. fcp: sp with earlier
             versions as partners. trajedi: pbt, paid for decisions of one's own. bdp: one policy with 8 latents, paid for
-            behaviours that can be told apart. bdp_*: its ablations and variants. pbt_state: pbt on the ground truth. own: the
-            partners that --population names. best_response: one of them, who may be a holdout.
+            behaviours that can be told apart. bdp_literal: that with the paper's own numbers. bdp_*: its ablations and
+            variants. pbt_state: pbt on the ground truth. own: the partners that --population names. best_response: one of
+            them, who may be a holdout.
         task: What is to be done (default tidy_house).
         preset: How long and with which network: smoke (under a minute), state (no pictures), laptop (the default), paper.
         observations: What robots see; default: the preset's.
@@ -81,6 +84,7 @@ def train(
         threads: Torch's threads in each worker (default 1).
         seed: Decides everything that is drawn (default 0).
         decisions: How long to train each stage, in decisions of all learners together; default: the preset's.
+        steps: The same in simulation steps of all homes together, as the paper counts.
         change: Settings to change, such as ppo.epochs=4 homes=128 policy.hidden=64 rules.speed=slow method.members=4.
         device: Where networks run; auto takes a GPU if there is one.
         out: The folder of the run; default: runs/METHOD-TASK-PRESET-SEED.
@@ -89,8 +93,9 @@ def train(
         wandb: Mirror the log at Weights & Biases.
         quiet: Show nothing while training.
     """
-    from housemates.learning.distributed import launch, under_torchrun
-    from housemates.populations.run import check_versions, complete, create, extend, read, work
+    from housemates.learning.distributed import give_up, launch, under_torchrun
+    from housemates.learning.divergence import DivergedError
+    from housemates.populations.run import amend, check_versions, complete, create, extend, read, work
 
     if hours is not None and hours <= 0:
         raise ValueError(f"--hours {hours} - it must be positive")
@@ -102,16 +107,16 @@ def train(
         "split": split,
         "robots": robots,
     }
-    asked |= {"workers": workers, "threads": threads, "seed": seed, "decisions": decisions}
+    asked |= {"workers": workers, "threads": threads, "seed": seed, "decisions": decisions, "steps": steps}
     if resume is not None:
         if out is not None:
             raise ValueError("give either --out (a new run) or --resume (an old one)")
-        if change:
-            raise ValueError(f"a run cannot change while it is resumed - leave out --change {change[0]}, or start a new one")
         if population:
             raise ValueError("a run keeps its partners while it is resumed - leave out --population, or start a new run")
         folder, run = resume, read(resume)
         check_same(run, asked, folder)
+        if change:
+            run = amend(folder, run, change)
         if stage is not None and stage not in run.stages:
             if stage == 1 or not complete(folder, 1):
                 raise ValueError(f"{folder} has no finished first stage to train an agent with - train that first")
@@ -134,7 +139,12 @@ def train(
         return
     if under_torchrun() and resume is None:
         wait_for(folder / "config.json")
-    complete = work(folder, load, hours, wandb, quiet)
+    try:
+        complete = work(folder, load, hours, wandb, quiet)
+    except DivergedError as error:
+        if not give_up(str(error)):
+            raise
+        return
     if os.environ.get("RANK", "0") == "0":
         print(f"{folder}: {'complete' if complete else f'paused - continue with: housemates train --resume {folder}'}")
 
@@ -144,7 +154,7 @@ def new_run(asked: dict, change: tuple[str, ...], device: str) -> Run:
     import torch
 
     from housemates.learning.settings import change as changed
-    from housemates.populations import METHODS
+    from housemates.populations import METHODS, change_method
     from housemates.populations.run import Run
     from housemates.presets import PRESETS
 
@@ -154,13 +164,13 @@ def new_run(asked: dict, change: tuple[str, ...], device: str) -> Run:
     spec, preset = METHODS[method], PRESETS[name]
     robots, stage = given.get("robots", spec.robots or 2), given.get("stage", 2 if spec.make is None else None)
     stages = (stage,) if stage else (1, 2) if spec.two_stages else (1,)
-    training = replace(
-        preset.training,
-        seed=given.get("seed", preset.training.seed),
-        decisions=given.get("decisions", preset.training.decisions),
-    )
+    training = replace(preset.training, seed=given.get("seed", preset.training.seed))
+    if "decisions" in given and "steps" in given:
+        raise ValueError("--decisions and --steps both say how long to train - give one of them")
+    if "decisions" in given or "steps" in given:
+        training = replace(training, decisions=given.get("decisions", 0), steps=given.get("steps", 0))
     observations = given.get("observations", spec.observations or preset.observations)
-    policy, settings = preset.policy(observations, robots), preset.settings(spec.settings)
+    policy, settings = preset.policy(observations, robots), preset.settings(method, spec.settings)
     for setting in change:
         key, equals, text = setting.partition("=")
         if not equals:
@@ -168,7 +178,7 @@ def new_run(asked: dict, change: tuple[str, ...], device: str) -> Run:
         if key.startswith("policy."):
             policy = changed(policy, key.removeprefix("policy."), text)
         elif key.startswith("method."):
-            settings = changed(settings, key.removeprefix("method."), text)
+            settings = change_method(method, settings, key.removeprefix("method."), text)
         else:
             training = changed(training, key, text)
     if device == "auto":
@@ -193,7 +203,13 @@ def new_run(asked: dict, change: tuple[str, ...], device: str) -> Run:
 
 def check_same(run: Run, asked: dict, folder: Path) -> None:
     """Refuse options that differ from those the run began with."""
-    there = vars(run) | {"seed": run.training.seed, "decisions": run.training.decisions}
+    budget, many = run.training.budget
+    there = vars(run) | {
+        "seed": run.training.seed,
+        "decisions": f"0 but --{budget} {many}",
+        "steps": f"0 but --{budget} {many}",
+    }
+    there[budget] = many
     for name, value in asked.items():
         if value is not None and there[name] != value:
             raise ValueError(f"{folder} is a run with --{name} {there[name]}, not {value} - leave it out, or start a new run")

@@ -5,7 +5,7 @@ import pytest
 from pyarrow import parquet
 
 from evaluation_rows import row
-from housemates.evaluation.rows import COLUMNS, join_rows, make_rows, no_rows, read_rows, write_rows
+from housemates.evaluation.rows import BUDGETS, COLUMNS, LATER, join_rows, make_rows, no_rows, read_rows, write_rows
 
 
 def table(**changes):
@@ -68,3 +68,11 @@ def test_rows_with_an_empty_value_are_not_written(tmp_path):
 
 def test_no_rows_have_all_columns():
     assert no_rows().column_names == list(COLUMNS)
+
+
+def test_rows_of_earlier_versions_are_read_with_what_they_lack_as_unknown(tmp_path):
+    old = table(preset="state", pixels=0, stage1_steps=5).drop_columns(list(LATER))
+    parquet.write_table(old, tmp_path / "old.parquet")
+    (found,) = read_rows(tmp_path / "old.parquet").to_pylist()
+    assert {name: found[name] for name in LATER} == {"preset": "", "pixels": -1} | dict.fromkeys(BUDGETS, -1)
+    assert {name: found[name] for name in row()} == row()

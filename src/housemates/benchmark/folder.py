@@ -42,6 +42,9 @@ def read(root: Path) -> Benchmark | None:
         values = json.loads(path.read_text())
     except (ValueError, OSError) as error:
         raise ValueError(f"{path} is damaged ({error}) - restore it from a copy, or choose another --out") from error
+    if isinstance(values, dict) and isinstance(values.get("settings"), dict):
+        # Grids from before there were budgets in steps.
+        values["settings"] = {"steps": None, "holdout_steps": None} | values["settings"]
     return from_json(Benchmark, values, str(path))
 
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from housemates.evaluation.origin import budget, origin, run_folder
 from housemates.evaluation.play import Mind, Played, play
 from housemates.evaluation.rows import AGENT, NOBODY, PARTNER, join_rows, make_rows
 from housemates.homes.home import Home
@@ -89,14 +89,6 @@ def trained_with(agent: Partner) -> set[tuple[str, str, int]]:
     else:
         found = registry.population(run)
     return known | {identity(p) for p in found}
-
-
-def run_folder(partner: Partner) -> Path | None:
-    """The folder of the run that a learned partner lies in, if it lies in one."""
-    if partner.kind not in ("learned", "latent"):
-        return None
-    place = Path(partner.path)
-    return next((p for p in place.parents if (p / "config.json").is_file()), None)
 
 
 def minds(partners: Iterable[Partner]) -> dict[Partner, Mind]:
@@ -201,6 +193,7 @@ def _rows(
         "agent_seed": int(agent.meta.get("seed", -1)),
         "observations": agent.meta.get("observations", ""),
         "decisions": budget(agent),
+        **origin(agent),
         "partner": _joined(p.name for p in partners),
         "partner_kind": _joined(p.kind for p in partners),
         "partner_run": _joined(run_name(p) for p in partners),
@@ -224,18 +217,6 @@ def _rows(
         "solo_steps": alone[episode, robot],
     }
     return make_rows({name: [value] * n for name, value in same.items()} | each)
-
-
-def budget(agent: Partner) -> int:
-    """Decisions an agent was trained with, over both stages: its own and those of all runs its partners come from."""
-    total, run = int(agent.meta.get("decisions", 0)), run_folder(agent)
-    if agent.meta.get("stage") == 2 and run is not None and (run / registry.PARTNERS).is_file():
-        spent: dict[str, int] = {}
-        for partner in registry.read_partners(run / registry.PARTNERS, run):
-            place = str(run_folder(partner) or partner.path)
-            spent[place] = max(spent.get(place, 0), int(partner.meta.get("decisions", 0)))
-        total += sum(spent.values())
-    return total
 
 
 def run_name(partner: Partner) -> str:

@@ -1,6 +1,6 @@
 """What evaluations leave behind: one row per episode, in parquet files that every table, figure and test is made from.
 
-Nothing is averaged here. A file is read only if all its columns are the ones below, so that old files fail loudly.
+Nothing is averaged here. A file is read only if its columns are the ones below (but for LATER), so that old files fail loudly.
 """
 
 from __future__ import annotations
@@ -20,6 +20,10 @@ see CONTROLS; human: a person at the other robot; best_response: agents that kno
 CONTROLS = ("", "blind", "solo", "random")
 """What is special about a row of evaluation `control`: `blind`, the agent cannot sense its partner; `solo`, a script that does
 the whole task takes the agent's place; `random`, the partner draws its actions. Empty in all other rows."""
+UNKNOWN = -1
+"""A number that nobody wrote down when the agent was trained."""
+BUDGETS = ("stage1_decisions", "stage1_steps", "stage2_decisions", "stage2_steps")
+"""What either stage of the agent's training has cost."""
 NOBODY, AGENT, PARTNER = 0, 1, 2
 """Values in `subgoals`: who achieved it."""
 COLUMNS = {
@@ -32,6 +36,12 @@ COLUMNS = {
     "agent_seed": "int64",
     "observations": "string",
     "decisions": "int64",
+    "preset": "string",
+    "pixels": "int32",
+    "stage1_decisions": "int64",
+    "stage1_steps": "int64",
+    "stage2_decisions": "int64",
+    "stage2_steps": "int64",
     "partner": "string",
     "partner_kind": "string",
     "partner_run": "string",
@@ -57,12 +67,17 @@ COLUMNS = {
 }
 """Name and type of every column, in order.
 
-decisions: of the agent's training, over both stages. partner_run: names whatever trained the partner, so that members of one
-run can be counted as one sample. zero_shot: whether the partner had no part in the agent's training. episode: index into the
-split. robot: which robot the agent moved. total: the paper's literal return. subgoals: one entry per sub-goal of the task.
+decisions: of the agent's training, over both stages; stage1_*, stage2_*: decisions and simulation steps (of all homes) of
+either stage. preset: what the agent was trained by; pixels: the side of its pictures, 0 if it sees none. partner_run: names
+whatever trained the partner, so that members of one run can be counted as one sample. zero_shot: whether the partner had no
+part in the agent's training. episode: index into the split. robot: which robot the agent moved. total: the paper's literal
+return. subgoals: one entry per sub-goal of the task.
 idle_*: steps in which nothing was done, distance_*: metres driven; of all partners together. solo_steps: what the scripted
 solo robot needs alone from the same start, -1 where it does not succeed or nobody asked.
 """
+
+LATER = {"preset": "", "pixels": UNKNOWN} | dict.fromkeys(BUDGETS, UNKNOWN)
+"""Columns that rows of earlier versions do not have, and what stands there instead: not known."""
 
 
 def schema() -> pa.Schema:
@@ -78,6 +93,8 @@ def make_rows(columns: Mapping[str, Sequence[Any]]) -> pa.Table:
     """A table from one sequence per column, all of one length; missing and unknown columns are errors."""
     import pyarrow as pa
 
+    some = len(next(iter(columns.values()), ()))
+    columns = {name: [value] * some for name, value in LATER.items()} | dict(columns)
     odd = sorted(columns.keys() ^ COLUMNS.keys())
     if odd:
         what = f"lack the column '{odd[0]}'" if odd[0] in COLUMNS else f"have an unknown column '{odd[0]}'"
@@ -118,8 +135,11 @@ def read_rows(paths: Path | str | Iterable[Path | str]) -> pa.Table:
             table = parquet.read_table(path)
         except (pa.ArrowException, OSError) as error:
             raise ValueError(f"{path} is damaged or no parquet file ({str(error).splitlines()[0]}) - evaluate again") from error
+        for name, value in LATER.items():
+            if name not in table.column_names:
+                table = table.append_column(name, pa.array([value] * len(table), schema().field(name).type))
         _check(table, str(path))
-        tables.append(table.cast(schema()))
+        tables.append(table.select(list(COLUMNS)).cast(schema()))
     return join_rows(tables)
 
 

@@ -180,18 +180,20 @@ class Collector:
         """[E, R] bool: robots that a player moves without learning from it."""
         return ~self.slots.learns & (self.slots.player != SCRIPTED)
 
-    def collect(self, decisions: int, enough: Callable[[int], bool] | None = None) -> Finished:
-        """Play until the learners have closed that many decisions together (those carried over included).
+    def collect(self, decisions: int, enough: Callable[[float], bool] | None = None, steps: int = 0) -> Finished:
+        """Play until the learners have closed that many decisions together (those carried over included), or, if `steps` is
+        given, exactly that many steps in every home.
 
-        enough(closed) is asked after every step and may end the rollout early.
+        enough(share of the rollout) is asked after every step and may end the rollout early.
         """
-        finished = Finished()
+        finished, played = Finished(), 0
         self.compact()
         if not self.asked:
             self._ask()
         while True:
             before = time.perf_counter()
-            step = self.batch.step(self.actions)
+            # Homes run until somebody decides, each as long as that takes; counted in steps they go on side by side.
+            step = self.batch.step(self.actions, max_ticks=1 if steps else 0)
             self.seconds["simulation"] += time.perf_counter() - before
             self._close(step)
             done = step.done.copy()
@@ -206,8 +208,9 @@ class Collector:
             if self.disturber is not None:
                 self.disturber.freeze()
             self._ask()
-            closed = self.closed
-            if closed >= decisions or (enough is not None and enough(closed)):
+            played += 1
+            share = played / steps if steps else self.closed / max(decisions, 1)
+            if share >= 1 or (enough is not None and enough(share)):
                 return finished
 
     def refresh(self) -> None:

@@ -26,11 +26,12 @@ import housemates
 from housemates.homes.home import Home
 from housemates.learning import distributed
 from housemates.learning.disturbances import Disturbances
+from housemates.learning.divergence import diverged
 from housemates.learning.method import Method
 from housemates.learning.record import Record
 from housemates.learning.resume import replace as write_anew
-from housemates.learning.settings import from_json, nearest, to_json
-from housemates.learning.trainer import Trainer, Training
+from housemates.learning.settings import change, from_json, nearest, to_json
+from housemates.learning.trainer import BEFORE_STEPS, Trainer, Training
 from housemates.policies.checkpoint import read_description
 from housemates.policies.config import PolicyConfig
 from housemates.policies.partners import PARTNERS, POPULATION, Partner, population, read_partners, resolve_all, write_partners
@@ -147,6 +148,21 @@ def extend(folder: Path) -> None:
         _write(folder, replace(run, stages=(1, 2)))
 
 
+def amend(folder: Path, run: Run, changes: Sequence[str]) -> Run:
+    """A run that diverged goes on with other settings of PPO; everything else stays as it was begun."""
+    there = any(diverged(folder / stage) for stage in (STAGE, STAGE2))
+    for setting in changes:
+        key, equals, text = setting.partition("=")
+        if not there or not equals or not key.startswith("ppo."):
+            only = "only ppo.NAME=VALUE may change, of a run that diverged"
+            raise ValueError(
+                f"a run cannot change while it is resumed ({only}) - leave out --change {setting}, or start a new one"
+            )
+        run = replace(run, training=change(run.training, key, text))
+    _write(folder, run)
+    return run
+
+
 def read(folder: Path) -> Run:
     """The run in a folder."""
     path = folder / CONFIG
@@ -166,10 +182,10 @@ LATER = {"taste": 0.0, "late_weight": None}
 def _complete(values: dict[str, Any], path: Path) -> dict[str, Any]:
     """A config with the fields that runs of earlier versions do not have, and with the method's own settings."""
     whole: dict[str, Any] = {"stages": [1], "population": [], "zero_shot": True, "settings": None} | values
-    if isinstance(whole.get("training"), dict):
-        whole["training"] = {"disturbances": to_json(Disturbances())} | whole["training"]
     if isinstance(whole.get("policy"), dict):
         whole["policy"] = {"branches": False, "taste": 0.0} | whole["policy"]
+    if isinstance(whole.get("training"), dict):
+        whole["training"] = BEFORE_STEPS | {"disturbances": to_json(Disturbances())} | whole["training"]
     spec = METHODS.get(whole.get("method", ""))
     if spec is not None and whole["settings"] is not None:
         known = {name: value for name, value in LATER.items() if hasattr(spec.settings, name)}
@@ -195,7 +211,8 @@ def complete(folder: Path, stage: int | None = None) -> bool:
             continue
         if not (places[number] / "policy.json").is_file():
             return False
-        if read_description(places[number])["meta"].get("decisions", 0) < run.training.decisions:
+        spent = read_description(places[number])["meta"]
+        if run.training.share(spent.get("decisions", 0), spent.get("steps", 0)) < 1:
             return False
     return True
 
@@ -300,7 +317,7 @@ def _train(folder: Path, run: Run, stage: int, trainer: Trainer, until: float | 
     numbered = f" stage {stage}" if len(run.stages) > 1 else ""
     title = f"{run.method}{numbered}, {run.task}, {run.observations} ({folder})"
     shown = trainer.group.rank == 0 and not quiet
-    record = Record(trainer.folder, title, run.training.decisions, wandb, to_json(run)) if shown else nullcontext()
+    record = Record(trainer.folder, title, run.training.budget, wandb, to_json(run)) if shown else nullcontext()
     with stopping(trainer), record as show:
         return trainer.run(show, None if until is None else until - time.monotonic())
 

@@ -10,6 +10,6 @@ LAPTOP = Preset(
     observations="depth",
     informed=True,
     training=Training(decisions=10_000_000, homes=256, rollout=32, ppo=replace(RECIPE, auxiliary=0.1), disturbances=DISTURBED),
-    method=DIVERSITY,
+    methods=DIVERSITY,
     kitchens="varied",
 )

@@ -8,6 +8,6 @@ STATE = Preset(
     purpose="develops methods without pictures; 12 million decisions, about 18 minutes of CPU time",
     observations="state",
     training=Training(decisions=12_000_000, homes=256, rollout=32, ppo=RECIPE, disturbances=DISTURBED),
-    method=DIVERSITY,
+    methods=DIVERSITY,
     kitchens="varied",
 )
