@@ -1,14 +1,18 @@
 """The command line: what each command prints, and how errors are told."""
 
+import os
 import subprocess
 import sys
+import tokenize
 import tomllib
+import zlib
 from pathlib import Path
 from typing import get_args
 
+import pyarrow as pa
 import pytest
 
-from housemates import cli_homes, cli_progress
+from housemates import __version__, cli_homes, cli_progress
 from housemates.cli import EXTRAS, gathered, main, one_line, remedy
 from housemates.cli_homes import SplitName, TaskName
 
@@ -45,11 +49,9 @@ def test_no_arguments_means_help(capsys):
     assert "usage: housemates" in capsys.readouterr().out
 
 
-def test_a_misspelt_command_is_answered_with_the_right_ones(capsys):
-    with pytest.raises(SystemExit) as end:
-        main(["homes", "shwo"])
-    assert end.value.code == 2
-    assert "show, stats, sheet" in capsys.readouterr().err
+def test_the_version_is_told(capsys):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"housemates {__version__}\n"
 
 
 def test_info_names_the_version_of_torch_without_importing_it():
@@ -100,6 +102,75 @@ def test_a_split_instead_of_a_home_names_an_example(capsys):
 
 def test_a_scene_without_replicacad_names_the_command_that_fetches_it(nowhere, capsys):
     assert "run: housemates data replicacad" in told(capsys, "homes", "show", "v3_sc0_staging_00")
+
+
+@pytest.mark.parametrize("folder", ["data", "data/replica_cad"])
+def test_an_unknown_home_is_answered_with_the_homes_there_are(folder, nowhere, replica_cad, capsys):
+    (nowhere / folder).mkdir(parents=True)
+    if folder != "data":
+        (nowhere / folder).rmdir()
+        (nowhere / folder).symlink_to(replica_cad)
+    said = told(capsys, "homes", "show", "foo")
+    assert said.startswith("housemates: no home 'foo' - there are train/00 to train/59, dev/00 to dev/11, eval/00 to eval/19")
+
+
+ODD = (zlib.error("Error -3"), tokenize.TokenError("EOF", (1, 0)), NotImplementedError("zip method"), AttributeError("no x"),
+       TypeError("None"), IndexError("7"), RecursionError("too deep"), MemoryError(), pa.ArrowTypeError("odd"),
+       ModuleNotFoundError("No module named 'gone'", name="gone"), RuntimeError("bad\nthings"), AssertionError())  # fmt: skip
+
+
+@pytest.mark.parametrize("error", ODD, ids=lambda error: type(error).__name__)
+def test_an_error_that_nobody_foresaw_is_one_line_too(error, capsys, monkeypatch):
+    monkeypatch.setattr(cli_homes, "load_homes", thrower(error))
+    said = told(capsys, "homes", "stats")
+    assert said.startswith(f"housemates: unexpected error, {type(error).__name__}")
+    assert said.endswith("set HOUSEMATES_DEBUG=1 to see where it comes from")
+
+
+@pytest.mark.parametrize("error", ODD, ids=lambda error: type(error).__name__)
+def test_debug_shows_errors_that_nobody_foresaw(error, monkeypatch):
+    monkeypatch.setattr(cli_homes, "load_homes", thrower(error))
+    monkeypatch.setenv("HOUSEMATES_DEBUG", "1")
+    with pytest.raises(type(error)):
+        main(["homes", "stats"])
+
+
+def thrower(error: Exception):
+    """A function that ends with an error."""
+
+    def throw(*_: object):
+        raise error
+
+    return throw
+
+
+def test_json_nested_too_deep_is_one_line(tmp_path, capsys):
+    (tmp_path / "config.json").write_text("[" * 100_000)
+    assert told(capsys, "evaluate", str(tmp_path)).startswith("housemates: unexpected error, RecursionError")
+
+
+def test_a_terminal_with_ascii_alone_gets_plain_signs():
+    code = "import sys; from housemates import cli\ncli.info = lambda: print('5 \\xb1 1 \\u2713 \\udcff')"
+    code += "\nsys.exit(cli.main(['info']))"
+    surroundings = os.environ | {"PYTHONUTF8": "0", "LANG": "C", "LC_ALL": "C", "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=surroundings)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"5 +- 1 ? ?\n", b"")
+
+
+def test_a_deleted_folder_is_one_line(tmp_path):
+    code = "import os, sys; from housemates.cli import main; os.rmdir(os.getcwd()); sys.exit(main(['info']))"
+    (tmp_path / "gone").mkdir()
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path / "gone")
+    assert done.returncode == 2
+    assert done.stderr == "housemates: the present folder has been deleted - change to another one\n"
+
+
+def test_output_that_nobody_reads_ends_quietly():
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run([sys.executable, "-m", "housemates", "info"], stdout=write, stderr=subprocess.PIPE, text=True)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (1, "")
 
 
 def test_debug_shows_where_an_error_comes_from(monkeypatch):

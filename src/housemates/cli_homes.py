@@ -74,7 +74,7 @@ def sheet(out: Path = Path("homes.png"), count: int = 12, split: SplitName | Non
 
 def find_home(name: str, folder: Path | None = None) -> Home:
     """A procedural home by split and number (`train/07`), or a ReplicaCAD scene by its name."""
-    from housemates.homes.generate import SPLITS
+    from housemates.homes.generate import SPLITS, split_size
 
     split, _, number = name.partition("/")
     if number:
@@ -85,10 +85,16 @@ def find_home(name: str, folder: Path | None = None) -> Home:
         return known[name]
     if split in SPLITS:
         raise ValueError(f"'{name}' is a split, not a home - name one of its homes, such as {name}/00")
-    from housemates.homes.assets import find_replicacad
+    from housemates.homes.assets import AssetError, find_replicacad
     from housemates.homes.replicacad import load_replicacad
 
-    return load_replicacad(folder or find_replicacad(), name)
+    try:
+        return load_replicacad(folder or find_replicacad(), name)
+    except AssetError as error:
+        if folder is not None or not str(error).startswith(("No scene", "No ReplicaCAD")):
+            raise
+        there = ", ".join(f"{one}/00 to {one}/{split_size(one)[0] - 1:02d}" for one in SPLITS)
+        raise ValueError(f"no home '{name}' - there are {there}; for a scene of ReplicaCAD: {error}") from error
 
 
 def find_scene(home: Home, task: str, number: int) -> Scene:
