@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import json
+import math
 import types
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -75,6 +76,8 @@ def _value(hint: Any, value: Any, where: str) -> Any:
             raise ValueError(f"{where} = {value!r} - it must be a list")
         return tuple(_value(choices[0], item, where) for item in value)
     if hint is float and isinstance(value, int | float) and not isinstance(value, bool):
+        if not math.isfinite(value):
+            raise ValueError(f"{where} = {value!r} - it must be a finite number")
         return float(value)
     if type(value) is not hint:
         raise ValueError(f"{where} = {value!r} - it must be of type {hint.__name__}")
