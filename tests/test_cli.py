@@ -12,9 +12,11 @@ from typing import get_args
 import pyarrow as pa
 import pytest
 
-from housemates import __version__, cli_homes, cli_progress
+from housemates import __version__, cli_homes
 from housemates.cli import EXTRAS, gathered, main, one_line, remedy
 from housemates.cli_homes import SplitName, TaskName
+from housemates.envs import loading
+from housemates.envs import progress as shown
 
 ROOT = Path(__file__).resolve().parents[1]
 COMMANDS = ("info", "prepare", "homes", "episodes", "data", "train", "evaluate", "watch", "speed", "validity")
@@ -273,12 +275,79 @@ def test_changes_given_one_by_one_all_count(words, meant):
     assert gathered(words.split()) == meant.split()
 
 
-@pytest.mark.parametrize(
-    ("patience", "lines"), [(0.0, ["ways: 1 of 4", "ways: 2 of 4", "ways: 3 of 4", "ways: 4 of 4"]), (60.0, [])]
-)
+@pytest.mark.parametrize(("patience", "lines"), [(0.0, 4), (60.0, 0)])
 def test_only_longer_work_leaves_lines_in_a_log(patience, lines, capsys, monkeypatch):
-    monkeypatch.setattr(cli_progress, "PATIENCE", patience)
-    with cli_progress.progress("ways") as report:
-        for done in range(1, 5):
-            report(done, 4)
-    assert capsys.readouterr().err.split("\n")[:-1] == lines
+    monkeypatch.setattr(shown, "PATIENCE", patience)
+    with shown.progress("ways") as report:
+        for done in range(1, 9):
+            report(done, 8)
+    said = capsys.readouterr().err.splitlines()
+    assert [line.partition(",")[0] for line in said] == ["ways: 2 of 8", "ways: 4 of 8", "ways: 6 of 8", "ways: 8 of 8"][:lines]
+
+
+def test_lines_in_a_log_say_how_long_it_will_take(capsys, monkeypatch):
+    clock = iter([0.0, 0.0, 30.0, 60.0, 100.0, 200.0, 400.0])
+    monkeypatch.setattr(shown.time, "monotonic", lambda: next(clock))
+    with shown.progress("games") as report:
+        for done in (0, 10, 20, 30, 50, 100):
+            report(done, 100)
+    assert capsys.readouterr().err.splitlines() == [
+        "games: 30 of 100, 3 min 53 s left",
+        "games: 50 of 100, 3 min 20 s left",
+        "games: 100 of 100",
+    ]
+
+
+def test_progress_can_be_silent(capsys, monkeypatch):
+    monkeypatch.setattr(shown, "PATIENCE", 0.0)
+    with shown.progress("ways", show=False) as report:
+        report(1, 1)
+    assert capsys.readouterr().err == ""
+
+
+def test_a_cache_that_cannot_be_written_is_found_with_the_first_home(tmp_path, capsys, monkeypatch):
+    made = []
+
+    def make(split, progress):
+        for done in range(1, 13):
+            made.append(done)
+            progress(done, 12)
+
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("HOUSEMATES_CACHE", str(tmp_path / "file" / "cache"))
+    monkeypatch.setattr(loading, "load_split", make)
+    said = told(capsys, "homes", "stats", "--split", "dev")
+    assert said.startswith("housemates: the cache cannot be written, ")
+    assert "HOUSEMATES_CACHE" in said
+    assert made == [1]
+
+
+UNWRITABLE = (
+    "homes show dev/00 --out BAD/plan.png",
+    "homes sheet --split dev --out BAD/homes.png",
+    "prepare --out BAD",
+    "evaluate --agents script/solo --task tidy_house --out BAD/rows.parquet",
+    "export --agents script/solo --partners script/noop --task tidy_house --out BAD/dataset",
+    "report runs/none --out BAD",
+    "diversity script/solo script/noop --out BAD",
+    "watch --scripted --video BAD/film.gif",
+    "watch --scripted --record BAD/game.npz",
+    "holdouts train --task tidy_house --preset smoke --out BAD",
+    "holdouts best-responses script/noop --task tidy_house --preset smoke --out BAD",
+    "benchmark --grid smoke --out BAD",
+    "train --preset smoke --out BAD/run",
+    "validity --json BAD/rows.json",
+    "speed --json BAD/rows.json",
+    "games export --out BAD/games.zip",
+)
+
+
+@pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="no /proc here")
+@pytest.mark.parametrize("words", UNWRITABLE)
+def test_a_place_that_cannot_be_written_is_found_before_the_work(words, nowhere, capsys, monkeypatch):
+    """/proc takes no files although it says that root may write there."""
+    monkeypatch.setattr(loading, "load_homes", thrower(AssertionError("the work has begun")))
+    said = told(capsys, *words.replace("BAD", "/proc/new").split())
+    assert "/proc/new" in said
+    assert "choose another" in said
+    assert list(nowhere.iterdir()) == []

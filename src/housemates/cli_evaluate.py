@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from tyro.conf import Positional, arg
 
 from housemates.cli_homes import SplitName, TaskName, load_homes, load_set
-from housemates.cli_progress import progress
+from housemates.envs.progress import progress
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

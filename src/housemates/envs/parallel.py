@@ -40,6 +40,7 @@ def make(
     view: str = "top",
     homes: Sequence[Home] | None = None,
     episodes: Episodes | None = None,
+    progress: bool = True,
     **changes: Any,
 ) -> HomeEnv:
     """A PettingZoo ParallelEnv of one home with agents `robot_0`, `robot_1`, ...
@@ -58,11 +59,12 @@ def make(
         view: what `render` shows: `top` (from above), or `robot_0`, `robot_1`, ... (over that robot's shoulder).
         homes: play in these instead of the split's.
         episodes: play these instead of the split's.
+        progress: show on stderr how far it is where homes, ways or episodes must be made first, once for each split.
         changes: fields of `Rules`.
     """
     names, control, size = check_names(observations), check_control(control), check_size(size)
     mode, view, changed = check_render_mode(render_mode), check_view(view, robots), change(rules, changes)
-    homes, episodes = load(task, split, homes, episodes)
+    homes, episodes = load(task, split, homes, episodes, progress)
     batch = new_batch(homes, episodes, 1, robots, changed, seed, autoreset=False, pixels=size)
     return HomeEnv(batch, names, control, every_tick, mode, view)
 

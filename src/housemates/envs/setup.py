@@ -8,17 +8,23 @@ from typing import Any
 
 import numpy as np
 
+from housemates.envs.loading import load_homes, load_set
 from housemates.homes.home import Home
 from housemates.sim.batch import Batch
 from housemates.sim.rules import Rules
-from housemates.tasks.episodes import Episodes, load_episodes
+from housemates.tasks.episodes import Episodes
 from housemates.tasks.tasks import get_task
 
 RENDER_MODES = ("rgb_array",)
 
 
-def load(task: str, split: str, homes: Sequence[Home] | None, episodes: Episodes | None) -> tuple[Sequence[Home], Episodes]:
-    """The homes and episodes to play: those given, or the package's own of a split."""
+def load(
+    task: str, split: str, homes: Sequence[Home] | None, episodes: Episodes | None, progress: bool = True
+) -> tuple[Sequence[Home], Episodes]:
+    """The homes and episodes to play: those given, or the package's own of a split.
+
+    progress: whether it is shown on the console where something must be made first.
+    """
     name = get_task(task).name
     if episodes is not None:
         if homes is None:
@@ -27,10 +33,8 @@ def load(task: str, split: str, homes: Sequence[Home] | None, episodes: Episodes
             raise ValueError(f"the episodes are of {episodes.task}, not of {name} - give the task they were made for")
         return homes, episodes
     if homes is None:
-        from housemates.homes.splits import load_split
-
-        homes = load_split(split)
-    return homes, load_episodes(name, split, homes=homes)
+        homes = load_homes(split, progress)
+    return homes, load_set(name, split, homes, progress)
 
 
 def change(rules: Rules | None, changes: dict[str, Any]) -> Rules:

@@ -43,6 +43,7 @@ def make_vec(
     view: str = "top",
     homes: Sequence[Home] | None = None,
     episodes: Episodes | None = None,
+    progress: bool = True,
     **changes: Any,
 ) -> HomesEnv:
     """A Gymnasium VectorEnv of `num_envs` homes; its actions are those of robot 0 in each.
@@ -66,12 +67,13 @@ def make_vec(
         view: what `render` shows: `top` (from above), or `robot_0`, `robot_1`, ... (over that robot's shoulder).
         homes: play in these instead of the split's.
         episodes: play these instead of the split's.
+        progress: show on stderr how far it is where homes, ways or episodes must be made first, once for each split.
         changes: fields of `Rules`.
     """
     names, control, size = check_names(observations), check_control(control), check_size(size)
     mode, view, changed = check_render_mode(render_mode), check_view(view, robots), change(rules, changes)
     partners = as_partners(partner, robots)
-    homes, episodes = load(task, split, homes, episodes)
+    homes, episodes = load(task, split, homes, episodes, progress)
     options = {"autoreset": not final_observations, "threads": threads, "pixels": size}
     batch = new_batch(homes, episodes, num_envs, robots, changed, seed, **options)
     return HomesEnv(batch, partners, names, control, mode, view)
