@@ -143,8 +143,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _check_folder()
             known = commands()
             parse(known, with_list(known, gathered(given)) or ["--help"], DESCRIPTION)()
-    except KeyboardInterrupt:
-        print("housemates: stopped", file=sys.stderr)
+    except KeyboardInterrupt as stop:
+        print(f"housemates: stopped{f', {stop}' if stop.args else ''}", file=sys.stderr)
         return 130
     except Exception as error:
         if isinstance(error, BrokenPipeError) and _unread():
