@@ -107,7 +107,7 @@ class HomeEnv(ParallelEnv):
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[dict, dict]:
         """Begin an episode: a random one, or number options["episode"]."""
         if seed is not None:
-            reseed(self.batch, int(seed))
+            reseed(self.batch, seed)
         episode = int((options or {}).get("episode", -1))
         self.batch.reset(np.array([episode]))
         self.agents = list(self.possible_agents)
@@ -117,6 +117,8 @@ class HomeEnv(ParallelEnv):
         """Give actions to the robots that must decide; returns observations, rewards, terminations, truncations, infos."""
         if not self.agents:
             raise RuntimeError("the episode is over - call reset before the next step")
+        if not isinstance(actions, Mapping):
+            raise ValueError(f"actions must be a dict with an action for each agent, got {actions!r}")
         unknown = set(actions) - set(self.agents)
         if unknown:
             raise ValueError(f"no agent '{sorted(unknown)[0]}' - the agents are: {', '.join(self.agents)}")

@@ -61,11 +61,31 @@ def new_buffer(batch: Batch, name: str) -> np.ndarray:
     return np.zeros((batch.size, batch.robots, *shape), np.float32 if name == "depth" else dtype)
 
 
-def reseed(batch: Batch, seed: int) -> None:
-    """Give all homes fresh generators, as a new batch with this seed has them."""
+def reseed(batch: Batch, seed: int | Sequence[int | None]) -> int:
+    """Give all homes fresh generators, as a new batch with this seed has them; or each its own, from a list of seeds [E].
+
+    Homes whose seed is None keep their generators. Returns one seed for everything else that is drawn.
+    """
+    if isinstance(seed, Sequence | np.ndarray):
+        if len(seed) != batch.size:
+            raise ValueError(f"{len(seed)} seeds for {batch.size} homes - give one seed, or a list of {batch.size}")
+        each = [None if one is None else _seed(one) for one in seed]
+        for home, one in enumerate(each):
+            if one is not None:
+                batch.state.rng[home] = np.random.SeedSequence(one).generate_state(1, np.uint64)[0]
+        return int(np.random.SeedSequence([one or 0 for one in each]).generate_state(1)[0])
+    one = _seed(seed)
+    batch.state.rng[:] = np.random.SeedSequence([one, batch.size]).generate_state(batch.size, np.uint64)
+    return one
+
+
+def _seed(seed: Any) -> int:
+    """A seed, if it is one."""
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer):
+        raise ValueError(f"a seed must be a whole number, got {seed!r}")
     if seed < 0:
         raise ValueError(f"a seed must not be negative, got {seed}")
-    batch.state.rng[:] = np.random.SeedSequence([seed, batch.size]).generate_state(batch.size, np.uint64)
+    return int(seed)
 
 
 def check_render_mode(mode: str | None) -> str | None:
