@@ -76,6 +76,7 @@ def benchmark(
     from housemates.benchmark.estimate import Speeds, measure, parse_speeds
     from housemates.benchmark.run import Local, cores, run
     from housemates.benchmark.show import outcome_lines, plan_lines, showing
+    from housemates.kernels.files import check_place
 
     for name, value in (("hours", hours), ("jobs", jobs)):
         if value is not None and value <= 0:
@@ -93,6 +94,7 @@ def benchmark(
     if plan:
         print("\n".join(plan_lines(cells, Speeds(given, measure(cells)), at_once)))
         return
+    check_place(out / "benchmark.json")
     folder.write(out, wanted)
     if cluster is None:
         hands = Local(cells, at_once)

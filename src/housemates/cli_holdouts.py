@@ -73,9 +73,11 @@ def train_holdouts(
         quiet: Show nothing while training.
     """
     from housemates.evaluation.holdouts import METHOD, complete, mark, measure, read_mark
+    from housemates.kernels.files import check_place
 
     if not seeds:
         raise ValueError("holdouts of which seeds? - give --seeds, such as 100 101 102 103")
+    check_place(out / "holdout.json")
     until = None if hours is None else time.monotonic() + hours * 3600
     always = {"observations": observations, "decisions": decisions, "steps": steps, "workers": workers, "quiet": quiet}
     for seed in seeds:

@@ -12,8 +12,8 @@ from tyro.conf import Positional
 from housemates.cli_evaluate import common_rules, show, strangers
 from housemates.cli_holdouts import trained
 from housemates.cli_homes import SplitName, TaskName, load_homes, load_set
-from housemates.cli_progress import progress
 from housemates.cli_train import ObservationsName, PresetName
+from housemates.envs.progress import progress
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -93,9 +94,8 @@ def train(
         wandb: Mirror the log at Weights & Biases.
         quiet: Show nothing while training.
     """
-    from housemates.learning.distributed import give_up, launch, under_torchrun
-    from housemates.learning.divergence import DivergedError
-    from housemates.populations.run import amend, check_versions, complete, create, extend, read, work
+    from housemates.learning.distributed import under_torchrun
+    from housemates.populations.run import amend, check_versions, complete, create, extend, read
 
     if hours is not None and hours <= 0:
         raise ValueError(f"--hours {hours} - it must be positive")
@@ -108,6 +108,7 @@ def train(
         "robots": robots,
     }
     asked |= {"workers": workers, "threads": threads, "seed": seed, "decisions": decisions, "steps": steps}
+    made = False
     if resume is not None:
         if out is not None:
             raise ValueError("give either --out (a new run) or --resume (an old one)")
@@ -127,26 +128,67 @@ def train(
         count = int(os.environ["WORLD_SIZE"]) if under_torchrun() else 1
         asked |= {"workers": workers or count, "stage": stage, "population": population or None}
         run = new_run(asked, change, device)
+        check_here(run, wandb)
         folder = out or Path("runs") / f"{run.method}-{run.task}-{run.preset}-{run.training.seed}"
         if not under_torchrun() or (os.environ["RANK"] == "0" and not _restarted(folder, run)):
             create(folder, run)
+            made = True
+    try:
+        done = go_on(folder, run, resume is None, hours, wandb, quiet)
+    except Exception:
+        if made and run.workers == 1:
+            discard(folder)
+        raise
+    if done is not None and os.environ.get("RANK", "0") == "0":
+        print(f"{folder}: {'complete' if done else f'paused - continue with: housemates train --resume {folder}'}")
+
+
+def go_on(folder: Path, run: Run, new: bool, hours: float | None, wandb: bool, quiet: bool) -> bool | None:
+    """Train a run that has a folder; whether it is complete, or None where workers have said so themselves."""
+    from housemates.learning.distributed import give_up, launch, under_torchrun
+    from housemates.learning.divergence import DivergedError
+    from housemates.populations.run import work
+
     if run.workers > 1 and not under_torchrun():
         load(run)
         arguments = ["train", "--resume", str(folder), *(["--hours", str(hours)] if hours is not None else [])]
         arguments += ["--wandb"] * wandb + ["--quiet"] * quiet
         if launch(run.workers, arguments):
             raise ValueError(f"training in {folder} failed, see above - when that is mended use --resume {folder}")
-        return
-    if under_torchrun() and resume is None:
+        return None
+    if under_torchrun() and new:
         wait_for(folder / "config.json")
     try:
-        complete = work(folder, load, hours, wandb, quiet)
+        return work(folder, load, hours, wandb, quiet)
     except DivergedError as error:
         if not give_up(str(error)):
             raise
-        return
-    if os.environ.get("RANK", "0") == "0":
-        print(f"{folder}: {'complete' if complete else f'paused - continue with: housemates train --resume {folder}'}")
+        return None
+
+
+def check_here(run: Run, wandb: bool) -> None:
+    """Refuse what this machine cannot do, before a new run has a folder."""
+    import importlib.util
+
+    import torch
+
+    if run.device == "cuda" and not torch.cuda.is_available():
+        raise ValueError("--device cuda - there is no GPU that torch can use here; leave it out, or use --device cpu")
+    if wandb and importlib.util.find_spec("wandb") is None:
+        raise ValueError("--wandb needs the package wandb - run: pip install wandb")
+
+
+def discard(folder: Path) -> None:
+    """Remove the folder of a run that was refused before it began to train, so that the mended command may have its name."""
+    from housemates.policies.partners import PARTNERS
+
+    config, partners = folder / "config.json", folder / PARTNERS
+    if {path for path in folder.rglob("*") if path.is_file()} <= {config, partners}:
+        for path in (config, partners):
+            path.unlink(missing_ok=True)
+        for place in (*sorted(folder.glob("*/"), reverse=True), folder):
+            with suppress(OSError):
+                place.rmdir()
 
 
 def new_run(asked: dict, change: tuple[str, ...], device: str) -> Run:

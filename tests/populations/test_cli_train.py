@@ -85,6 +85,50 @@ def test_a_preset_in_steps_may_be_trained_for_decisions():
     assert new_run({"preset": "state", "steps": 700}, (), "cpu").training.budget == ("steps", 700)
 
 
+REFUSED = {
+    "--wandb": "--wandb needs the package wandb - run: pip install wandb",
+    "--device cuda": "--device cuda - there is no GPU that torch can use here; leave it out, or use --device cpu",
+    "--change ppo.learning_rate=NaN": "the setting learning_rate = nan - it must be a finite number",
+    "--change ppo.max_norm=Infinity": "the setting max_norm = inf - it must be a finite number",
+    "--change rules.reward.success=-Infinity": "the setting success = -inf - it must be a finite number",
+}
+
+
+@pytest.mark.parametrize("option", REFUSED)
+def test_what_is_refused_leaves_no_folder(option, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    assert (
+        told(capsys, "--preset", "smoke", *option.split(), "--out", str(tmp_path / "run")) == f"housemates: {REFUSED[option]}"
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_a_run_that_fails_before_it_trains_leaves_nothing(before, tmp_path, capsys, monkeypatch):
+    def refuse(run):
+        raise ValueError("no homes today")
+
+    folder = tmp_path / "run"
+    if before:
+        folder.mkdir()
+        (folder / "mine.txt").write_text("kept")
+    monkeypatch.setattr("housemates.cli_train.load", refuse)
+    options = ("--preset", "smoke", "--stage", "2", "--population", "script/solo", "--out", str(folder))
+    assert "no homes today" in told(capsys, *options)
+    there = sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file())
+    assert there == (["run/config.json", "run/mine.txt", "run/stage2/partners.json"] if before else [])
+
+
+def test_a_run_that_fails_while_it_trains_is_kept(smoke, capsys, monkeypatch):
+    def refuse(run):
+        raise ValueError("no homes today")
+
+    monkeypatch.setattr("housemates.cli_train.load", refuse)
+    assert "no homes today" in told(capsys, "--resume", str(smoke))
+    assert (smoke / "config.json").is_file()
+
+
 def test_a_run_in_a_folder_that_cannot_be_is_told(tmp_path, capsys):
     (tmp_path / "file").write_text("")
     assert "choose another --out" in told(capsys, "--preset", "smoke", "--out", str(tmp_path / "file" / "run"))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from housemates.evaluation.kept import Kept
 from housemates.evaluation.origin import budget, origin, run_folder
 from housemates.evaluation.play import Mind, Played, play
 from housemates.evaluation.rows import AGENT, NOBODY, PARTNER, join_rows, make_rows
@@ -135,12 +136,13 @@ def crossplay(
     seed: int = 0,
     greedy: bool = False,
     threads: int = 1,
+    kept: Kept | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> pa.Table:
     """Rows (see `rows`) of all pairs on the first `count` episodes (default all), pair by pair.
 
     Every pair meets the same episodes, starts and draws; the agent moves either robot in half of the episodes. Rewards are
-    the paper's, whatever the agents were trained for.
+    the paper's, whatever the agents were trained for. kept: where games are kept if it is interrupted (see `kept_beside`).
     """
     rules = replace(rules or Rules(), reward=Reward())
     check_count(count, episodes)
@@ -149,7 +151,7 @@ def crossplay(
     which, world = np.arange(count or len(episodes)), pack(episodes, homes)
     teams, robots = teams_of(pairs), len(pairs[0].partners) + 1
     shared: dict[str, Any] = {"which": which, "world": world, "threads": threads}
-    played = play(episodes, homes, teams, rules, seed, greedy, **shared, progress=progress)
+    played = play(episodes, homes, teams, rules, seed, greedy, **shared, kept=kept, progress=progress)
     alone = solo_steps(episodes, homes, rules, which, robots, world, threads)
     common = {
         "task": episodes.task,
