@@ -69,8 +69,10 @@ def evaluate(
     """
     from housemates.evaluation.crossplay import check_count, crossplay
     from housemates.evaluation.kept import kept_beside
+    from housemates.evaluation.metrics import rows_of
     from housemates.evaluation.rows import write_rows
     from housemates.kernels.files import check_place
+    from housemates.reports.work import warnings
 
     if (run is None) == (not agents):
         raise ValueError("evaluate what? - give the folder of a run, or --agents with --partners")
@@ -99,6 +101,8 @@ def evaluate(
     show(rows)
     if any(not pair.agent.meta.get("zero_shot", True) for pair in pairs):
         print("note: this agent was trained with holdouts (zero_shot = false); its rows with them are no zero-shot results")
+    for words in warnings(rows_of(rows)):
+        print(f"note: {words}")
     print(f"{rows.num_rows} rows: {file}")
 
 

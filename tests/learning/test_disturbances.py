@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from batches import episodes, home, make
-from housemates.learning.disturbances import FREEZE, KINDS, NOISE, SLOW, UNDISTURBED, Disturbances, Disturber
+from housemates.learning.disturbances import BLIND, FREEZE, KINDS, NOISE, SLOW, UNDISTURBED, Disturbances, Disturber
 from housemates.learning.rollout import SCRIPTED, Collector
 from housemates.learning.trainer import Trainer
 from housemates.policies.checkpoint import save_policy
@@ -46,10 +46,23 @@ def test_the_share_and_the_proportions_are_those_asked_for():
     batch = make(size=2000)
     disturber = Disturber(batch, Disturbances(share=0.5, freeze=1, blind=2, noise=0, slow=1), [3])
     partners = np.tile([False, True], (2000, 1))
+    disturber.progress = 1.0
     disturber.begin(np.ones(2000, bool), partners)
     assert (disturber.kind[:, 0] == UNDISTURBED).all()
     counts = np.bincount(disturber.kind[:, 1], minlength=len(KINDS)) / 2000
     assert counts == pytest.approx([0.5, 0.125, 0.25, 0, 0.125], abs=0.04)
+
+
+def test_in_the_beginning_all_others_freeze_fewer_and_fewer_of_them():
+    batch = make(size=2000)
+    disturber = Disturber(batch, Disturbances(share=0.4, ramp=0.5, freeze=0, blind=1), [3])
+    shares = []
+    for disturber.progress in (0.0, 0.25, 0.5, 0.9):
+        disturber.begin(np.ones(2000, bool), np.tile([False, True], (2000, 1)))
+        counts = np.bincount(disturber.kind[:, 1], minlength=len(KINDS)) / 2000
+        shares.append(counts[[UNDISTURBED, FREEZE, BLIND]].tolist())
+    wanted = [[0.0, 0.6, 0.4], [0.3, 0.3, 0.4], [0.6, 0.0, 0.4], [0.6, 0.0, 0.4]]
+    assert np.array(shares) == pytest.approx(np.array(wanted), abs=0.04)
 
 
 def test_learners_and_scripts_are_never_disturbed():
@@ -87,7 +100,7 @@ def test_nobody_freezes_before_the_earliest_step():
     disturber = Disturber(batch, only("freeze", earliest=25), [1])
     disturber.begin(np.ones(500, bool), np.ones((500, 2), bool))
     assert disturber.at.min() >= 25
-    assert disturber.at.max() < 300
+    assert disturber.at.max() < 150
 
 
 def test_after_the_episode_a_frozen_partner_decides_again():
@@ -175,7 +188,9 @@ def test_the_log_tells_of_every_kind_and_of_the_agents_work(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"share": 1.5}, {"share": -0.1}, {"freeze": 0.0, "blind": 0.0}, {"noise": -1.0}, {"earliest": 0}], ids=str
+    "wrong",
+    [{"share": 1.5}, {"share": -0.1}, {"freeze": 0.0, "blind": 0.0}, {"noise": -1.0}, {"earliest": 0}, {"ramp": 2.0}],
+    ids=str,
 )
 def test_disturbances_that_make_no_sense_are_refused(wrong):
     with pytest.raises(ValueError, match="disturbances"):

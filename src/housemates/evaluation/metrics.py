@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from housemates.evaluation.rows import AGENT, COLUMNS
+from housemates.evaluation.rows import AGENT, COLUMNS, PARTNER
 from housemates.policies.partners import BEST_RESPONSE
 from housemates.sim.rules import Rules
 
@@ -174,6 +174,12 @@ def subgoal_shares(rows: Rows) -> tuple[list[str], np.ndarray]:
     for column, partner in enumerate(partners):
         shares[:, column] = (rows.only(partner=partner)["subgoals"][:, :count] == AGENT).mean(axis=0)
     return partners, shares
+
+
+def agent_share(rows: Rows) -> float:
+    """Of the sub-goals that were achieved the share that the agent achieved; nan if none was."""
+    achieved = (rows["subgoals"] == AGENT).sum() + (rows["subgoals"] == PARTNER).sum()
+    return float((rows["subgoals"] == AGENT).sum() / achieved) if achieved else np.nan
 
 
 def success_matrix(rows: Rows) -> tuple[list[str], list[str], np.ndarray]:

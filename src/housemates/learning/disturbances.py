@@ -21,8 +21,8 @@ KINDS = ("undisturbed", "freeze", "blind", "noise", "slow")
 """freeze: stands still from some step on. blind: senses no other robot and is not interrupted near one. noise: some of its
 decisions are random ones. slow: waits between its decisions."""
 UNDISTURBED, FREEZE, BLIND, NOISE, SLOW = range(len(KINDS))
-LATEST = 300
-"""Steps of an episode within which a partner freezes."""
+LATEST = 150
+"""Steps of an episode within which a partner freezes: before it could have done the whole task."""
 NOISY = (0.1, 0.5)
 """Least and largest share of random decisions."""
 WAITING = 0.8
@@ -34,7 +34,10 @@ class Disturbances:
     """How many partners are disturbed, and how."""
 
     share: float = 0.0
-    """Of the robots that do not learn, drawn anew for each episode."""
+    """Of the robots that do not learn, drawn anew for each episode; 0 for none."""
+    ramp: float = 0.4
+    """Share of the training in which all others freeze as well, fewer and fewer of them: the agent first learns to work by
+    itself, so that there is something to coordinate."""
     freeze: float = 0.4
     blind: float = 0.6
     noise: float = 0.0
@@ -47,6 +50,8 @@ class Disturbances:
         weights = [getattr(self, kind) for kind in KINDS[1:]]
         if not 0 <= self.share <= 1:
             raise ValueError(f"disturbances.share = {self.share} - give a share from 0 to 1")
+        if not 0 <= self.ramp <= 1:
+            raise ValueError(f"disturbances.ramp = {self.ramp} - give a share from 0 to 1")
         if min(weights) < 0 or not 0 < sum(weights) < np.inf:
             raise ValueError(
                 f"disturbances: {', '.join(KINDS[1:])} = {weights} - give proportions, at least one of them positive"
@@ -63,6 +68,8 @@ class Disturber:
         weights = np.array([getattr(config, kind) for kind in KINDS[1:]])
         self.limits = np.cumsum(weights / weights.sum())
         self.rng = np.random.default_rng(seed)
+        self.progress = 0.0
+        """Which share of the training is done; the trainer sets it before each update."""
         shape = (batch.size, batch.robots)
         self.kind = np.zeros(shape, np.int8)
         """[E, R] index into KINDS."""
@@ -73,12 +80,12 @@ class Disturber:
 
     def begin(self, homes: np.ndarray, partners: np.ndarray) -> None:
         """Draw for homes [E] bool whose episode has just begun; partners [E, R] bool may be disturbed."""
-        if not self.config.share:
-            return
+        left = max(0.0, 1.0 - self.progress / self.config.ramp) if self.config.ramp else 0.0
         some = homes[:, None] & partners
         drawn = self.rng.random((4, *some.shape))
-        hit = some & (drawn[0] < self.config.share)
+        hit = some & (drawn[0] < self.config.share + left * (1.0 - self.config.share))
         kind = 1 + np.minimum(np.searchsorted(self.limits, drawn[1], side="right"), len(KINDS) - 2)
+        kind = np.where(drawn[0] < self.config.share, kind, FREEZE)
         self.kind[homes] = np.where(hit, kind, UNDISTURBED)[homes]
         self.at = np.where(hit, (self.config.earliest + drawn[2] * (LATEST - self.config.earliest)).astype(np.int32), self.at)
         noisy = NOISY[0] + drawn[3] * (NOISY[1] - NOISY[0])

@@ -228,6 +228,8 @@ class Trainer:
         began = time.perf_counter()
         before, clock = dict(self.collector.seconds), int(self.batch.state.clock.sum())
         self.method.progress = self.progress
+        if self.collector.disturber is not None:
+            self.collector.disturber.progress = self.progress
         if self.update:
             self.collector.pending = self.method.pairs(self.update, self.rng, self.batch.size, self.batch.robots) or (
                 self.collector.pending

@@ -27,6 +27,7 @@ from housemates.reports.page import Picture, Section, write_page
 from housemates.reports.paper_tables import paper_tables
 from housemates.reports.runs import Source, gather, read_source, select
 from housemates.reports.tables import Table, latex, markdown
+from housemates.reports.work import warnings, work_table
 
 VERSIONS = ("numpy", "numba", "torch", "pyarrow", "matplotlib")
 Progress = Callable[[str, int, int], None]
@@ -77,17 +78,18 @@ def write_report(paths: Sequence[Path], out: Path, options: Options | None = Non
     single = [summary.partner_table(rows, task) for task in _tasks(rows.only(evaluation="zsc"))]
     single += [summary.response_table(rows, task) for task in _tasks(rows.only(evaluation=BEST_RESPONSE))]
     shares = [subgoal_table(rows, task) for task in _tasks(rows.only(evaluation="zsc"))]
-    runs = summary.run_table(rows)
+    runs, working = summary.run_table(rows), work_table(rows)
     drawn = draw_all(rows, sources, out / "figures", options.seed, progress)
     shown, missing = _films(rows, sources, out / "films", options.holdouts, progress) if options.films else ([], [])
-    notes = [*_controls_missing(rows), *notes, *missing]
-    tables = [*headline, *([compared] if compared.rows else []), *printed, *single, *shares, runs]
+    notes = [*warnings(rows), *_controls_missing(rows), *notes, *missing]
+    tables = [*headline, *([compared] if compared.rows else []), *printed, *single, *shares, working, runs]
     made = how_made(sources, rows, paths, out, options)
     sections = [
         Section("zero-shot", "With strangers", tables=headline[:1], pictures=drawn["success"]),
         Section("controls", "Controls", tables=headline[1:]),
         Section("films", "Films", films=shown),
         Section("comparisons", "Methods compared", tables=[compared] if compared.rows else []),
+        Section("work", "Who does the work", tables=[working] if working.rows else []),
         Section("heat-maps", "Who does what", pictures=drawn["heat_map"], words=_HEAT if drawn["heat_map"] else ""),
         Section("partners", "Partner by partner", tables=[*single, *shares], pictures=drawn["partners"]),
         Section("paper", "The paper's tables, with ours", tables=printed),
