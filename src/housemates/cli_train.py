@@ -60,7 +60,7 @@ def train(
     wandb: bool = False,
     quiet: bool = False,
 ) -> None:
-    """Train robots. The run is a folder; kill it whenever you like, `--resume` continues it bit for bit.
+    """Train robots. The run is a folder; kill it whenever you like, `--resume` continues it bit for bit on the same machine.
 
     Most methods have two stages: first a population learns together, then one fresh agent learns to work with everybody of
     that population. `gt_coord` and `solo` have only the first, `own` and `best_response` only the second.
