@@ -2,12 +2,19 @@
 
 import math
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
 
+from batches import episodes, home, make
+from housemates.evaluation.play import play
+from housemates.policies.checkpoint import save_policy
 from housemates.policies.config import PolicyConfig
+from housemates.policies.partners import learned
 from housemates.policies.policy import Policy
+from housemates.web.players import Mind
+from learners import trainer
 
 
 @pytest.fixture(scope="module")
@@ -157,3 +164,46 @@ def test_the_rgb_variant_differs_only_in_the_first_convolution(policy):
         rgb = Policy(PolicyConfig.paper(rgb=True))
     old, new = policy.state_dict(), rgb.state_dict()
     assert [name for name in old if old[name].shape != new[name].shape] == ["encoder.picture.stem.0.weight"]
+
+
+SMALL = PolicyConfig.paper(picture=64, features=8, hidden=8, layers=1)
+
+
+def shown(policy: Policy) -> list[torch.Tensor]:
+    """What comes into the picture network of a policy from now on."""
+    seen: list[torch.Tensor] = []
+    policy.encoder.picture.pool.register_forward_pre_hook(lambda module, given: seen.append(given[0].detach()))
+    return seen
+
+
+def test_in_training_the_network_sees_metres_by_ten_without_steps(tmp_path):
+    run = trainer(tmp_path, policy=SMALL, homes=2, rollout=2, decisions=4)
+    assert run.players[0].store.observations["depth"].dtype == np.float32
+    seen = shown(run.players[0].policy)
+    run.step()
+    pictures = torch.cat([batch.permute(0, 2, 3, 1) for batch in seen])
+    assert pictures.dtype == torch.float32
+    assert 0 <= pictures.min() < pictures.max() <= 1
+    stored = run.players[0].store.observations["depth"][: run.players[0].store.size]
+    assert len(np.unique(stored)) > 1000
+    exact = np.clip(stored / 10, 0, 1)
+    assert any(np.allclose(picture, exact[0], atol=1e-6) for picture in pictures.numpy())
+
+
+def test_in_evaluation_it_sees_the_same_and_laptop_networks_see_bytes():
+    paper, laptop = Policy(SMALL), Policy(PolicyConfig.laptop(hidden=8, features=8))
+    seen, types = shown(paper), set()
+    laptop.encoder.register_forward_pre_hook(lambda module, given: types.add(given[0]["depth"].dtype))
+    play(episodes().take(np.arange(1)), [home()], [[paper, laptop]])
+    levels = torch.cat([batch.reshape(-1) for batch in seen]).unique()
+    assert len(levels) > 1000
+    assert 0 <= levels.min() < levels.max() <= 1
+    assert types == {torch.uint8}
+
+
+def test_on_the_page_it_sees_the_same(tmp_path):
+    save_policy(tmp_path / "policy", Policy(SMALL), {})
+    mind = Mind(learned(tmp_path / "policy", "x"), make(size=1), 0)
+    seen = shown(mind.policy)
+    mind.decide()
+    assert len(seen[0].unique()) > 1000

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from housemates.learning.distributed import Group
 from housemates.learning.store import Store
 from housemates.populations.discriminator import NOTHING, Buffer, Discriminator, Diversity, DiversityReward, Samples, pack
 
@@ -193,3 +194,22 @@ def test_a_discriminator_continues_exactly_where_it_was_saved():
 def test_senseless_settings_are_refused(changes, message):
     with pytest.raises(ValueError, match=message):
         Diversity(**changes)
+
+
+def test_it_learns_from_the_newest_100_000_windows():
+    """As many as the paper says (C.3): older ones make room."""
+    reward = DiversityReward(Diversity())
+    for first in range(0, 120_000, 30_000):
+        label = ((np.arange(30_000) + first) // 1000).astype(np.uint8)
+        place = np.zeros((30_000, 80), np.float16)
+        reward.buffer.add(Samples(place, np.zeros((30_000, 40), np.uint8), label))
+    kept = reward.buffer.kept.label[: reward.buffer.size]
+    assert len(kept) == 100_000
+    assert sorted(set(kept.tolist())) == list(range(20, 120))
+
+
+def test_workers_share_the_buffer():
+    reward, group = DiversityReward(Diversity()), Group()
+    group.size = 4
+    reward.begin(group, 750)
+    assert len(reward.buffer.kept) == 25_000

@@ -268,3 +268,12 @@ def test_the_literal_bdp_has_a_row_and_a_column_of_its_own():
     for name in ("table1", "table2", "table3", "table4", "table5"):
         assert tables[name].columns[-1] == "BDP (literal)"
     assert "BDP (literal)" not in paper_tables(grid(("bdp",), 1))[0].columns
+
+
+@pytest.mark.parametrize(
+    ("method", "preset", "told"), [("bdp", "state", 1), ("bdp", "", 1), ("bdp", "paper", 0), ("sp", "state", 0)]
+)
+def test_tables_say_that_the_presets_bdp_is_a_variant(method, preset, told):
+    rows = rows_of(run_rows(method, 0, preset=preset))
+    for table in (zero_shot_table(rows, resamples=50), paper_tables(rows)[0]):
+        assert sum("the paper's own is BDP (literal)" in note for note in table.notes) == told

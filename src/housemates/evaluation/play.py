@@ -11,13 +11,14 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
 from housemates.evaluation.kept import Kept
 from housemates.homes.home import Home
+from housemates.policies.config import seen_as
 from housemates.policies.outsiders import Function, Outsider
 from housemates.policies.policy import Policy
 from housemates.sim.batch import Batch
@@ -162,7 +163,7 @@ class _Games:
         )
         self._prepare_minds()
         self.cameras: dict[int, Cameras] = {}
-        self.buffers: dict[tuple[str, int], np.ndarray] = {}
+        self.buffers: dict[tuple[str, int, type], np.ndarray] = {}
         self.pool = ThreadPoolExecutor(threads) if threads > 1 else None
         self.job = np.full(size, -1)
         self.asked = np.zeros((size, robots), np.int32)
@@ -306,20 +307,23 @@ class _Games:
         batch, wanted = self.batch, {}
         for group, mine in asked:
             for name in group.policy.config.observations:
-                picture = name in PICTURES
-                key = (name, getattr(group.policy.config, "picture", batch.pixels) if picture else 0, group.blind and picture)
+                key = (*self._shown(group.policy.config, name), group.blind and name in PICTURES)
                 wanted[key] = wanted.get(key, False) | mine
-        for (name, pixels, alone), which in wanted.items():
-            key = (name, pixels)
+        for (name, pixels, kind, alone), which in wanted.items():
+            key = (name, pixels, kind)
             if not pixels:
                 self.buffers[key] = batch.observe(name, self.buffers.get(key), which)
                 continue
             cameras = self._cameras(pixels)
             if key not in self.buffers:
-                channels, kind = PICTURES[name]
-                self.buffers[key] = np.zeros((batch.size, batch.robots, pixels, pixels, channels), kind)
+                self.buffers[key] = np.zeros((batch.size, batch.robots, pixels, pixels, PICTURES[name][0]), kind)
             draw = partial(draw_without_partners, cameras) if alone else cameras.heads
             draw(name, batch.records, which, self.buffers[key])
+
+    def _shown(self, config: Any, name: str) -> tuple[str, int, type]:
+        """How a policy sees an observation: its name, the side of a picture (else 0) and the type of its numbers."""
+        pixels = getattr(config, "picture", self.batch.pixels) if name in PICTURES else 0
+        return name, pixels, seen_as(config, name, self.batch.observation(name)[1])
 
     def _cameras(self, pixels: int) -> Cameras:
         """Cameras for pictures of one size."""
@@ -339,8 +343,8 @@ class _Games:
         padded = rows if whole else np.concatenate([rows, np.repeat(rows[:1], -len(rows) % CHUNK)])
         seen = {}
         for name in policy.config.observations:
-            pixels = getattr(policy.config, "picture", self.batch.pixels) if name in PICTURES else 0
-            buffer = self.buffers[name, pixels]
+            _, pixels, kind = self._shown(policy.config, name)
+            buffer = self.buffers[name, pixels, kind]
             values = buffer.reshape(-1, *buffer.shape[2:])[padded]
             if group.blind and not pixels:
                 blindfold(name, values, self.batch.robots)

@@ -17,6 +17,7 @@ import torch
 from housemates.learning.disturbances import Disturber
 from housemates.learning.scale import Scale
 from housemates.learning.store import Store
+from housemates.policies.config import seen_as
 from housemates.policies.policy import Action, Policy
 from housemates.policies.stacked import StackedPolicies
 from housemates.sim.batch import Batch, Step
@@ -162,7 +163,9 @@ class Collector:
         self.actions = np.full(shape, -1, np.int8)
         self.asked = False
         self.seconds = dict.fromkeys(("simulation", "observation", "inference"), 0.0)
-        self.buffers: dict[str, np.ndarray] = {}
+        self.buffers: dict[tuple[str, type], np.ndarray] = {}
+        """[E, R, ...] of each observation in each number type that somebody sees it in."""
+        self.windows: np.ndarray | None = None
         self.benches = benches(players)
         self._bench_of, self._place_of = np.full(len(players) + 1, -1), np.zeros(len(players) + 1, np.int64)
         for number, bench in enumerate(self.benches):
@@ -294,7 +297,7 @@ class Collector:
         """Windows [E, R, 40, 3] of the robots in which [E, R]: now, or at the end of an episode that has just ended."""
         batch = self.batch
         ended = which & step.done[:, None]
-        out = self.buffers["window at the end"] = batch.observe("window", self.buffers.get("window at the end"), which & ~ended)
+        out = self.windows = batch.observe("window", self.windows, which & ~ended)
         if ended.any():
             write_window(batch.ended.window, batch.ended.steps, ended, out)
         return out
@@ -322,19 +325,30 @@ class Collector:
         asked = [(bench, decide & (bench_of == number)) for number, bench in enumerate(self.benches)]
         asked = [(bench, mine) for bench, mine in asked if mine.any()]
         before = time.perf_counter()
-        for name in dict.fromkeys(name for bench, _ in asked for name in bench.players[0].sees):
-            which = np.logical_or.reduce([mine for bench, mine in asked if name in bench.players[0].sees])
-            self.buffers[name] = batch.observe(name, self.buffers.get(name), which)
+        wanted: dict[tuple[str, type], np.ndarray] = {}
+        for bench, mine in asked:
+            for key in self._shown(bench):
+                wanted[key] = wanted.get(key, False) | mine
+        for (name, kind), which in wanted.items():
+            buffer = self.buffers.get((name, kind))
+            if buffer is None:
+                buffer = np.zeros((batch.size, batch.robots, *batch.observation(name)[0]), kind)
+            self.buffers[name, kind] = batch.observe(name, buffer, which)
         self.seconds["observation"] += time.perf_counter() - before
         for bench, mine in asked:
             self._act(bench, np.flatnonzero(mine), start)
         self.asked = True
 
+    def _shown(self, bench: Bench) -> list[tuple[str, type]]:
+        """What the players of a bench see when they decide: observations and their number types."""
+        first = bench.players[0]
+        return [(name, seen_as(first.policy.config, name, self.batch.observation(name)[1])) for name in first.sees]
+
     def _act(self, bench: Bench, rows: np.ndarray, start: np.ndarray) -> None:
         """Decide for the robots of these rows of [E * R]."""
         before = time.perf_counter()
-        kept, sees = bench.players[0].memory, bench.players[0].sees
-        seen = {name: self.buffers[name].reshape(-1, *self.buffers[name].shape[2:])[rows] for name in sees}
+        kept, buffers = bench.players[0].memory, {key[0]: self.buffers[key] for key in self._shown(bench)}
+        seen = {name: values.reshape(-1, *values.shape[2:])[rows] for name, values in buffers.items()}
         if self.disturber is not None:
             for name, values in seen.items():
                 self.disturber.hide(name, values, rows)

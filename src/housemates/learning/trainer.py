@@ -26,6 +26,7 @@ from housemates.learning.rollout import Collector, Player
 from housemates.learning.store import ENDS, Store
 from housemates.policies.auxiliary import Auxiliary
 from housemates.policies.checkpoint import save_policy
+from housemates.policies.config import seen_as
 from housemates.sim.batch import Batch
 from housemates.sim.rules import Reward, Rules
 from housemates.sim.state import OUTCOMES
@@ -182,7 +183,8 @@ class Trainer:
             head = Auxiliary(config.hidden, self.batch.observation("predicates")[0][0], seed=index).to(device)
             self.heads[index] = head
             learnt += head.parameters()
-        shapes = {name: self.batch.observation(name) for name in names}
+        known = {name: self.batch.observation(name) for name in names}
+        shapes = {name: (shape, seen_as(config, name, kind)) for name, (shape, kind) in known.items()}
         ends = {name: self.batch.observation(name) for name in self.method.needs}
         player.store = Store(shapes, config.memory_size, capacity, ends)
         self.optimisers[index] = torch.optim.Adam(learnt, lr=ppo.learning_rate, eps=1e-5, fused=True)

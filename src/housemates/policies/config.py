@@ -9,6 +9,8 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
+import numpy as np
+
 from housemates.sim.observe import predicates_size, state_size
 from housemates.tasks.goals import ACTIONS
 
@@ -31,6 +33,15 @@ TYPES = {
 """Number types each observation may have; depth: inverse depth, millimetres or metres (see `pictures`)."""
 LATER = ("branches", "taste")
 """Fields that the first policies were written without; they have the defaults of these."""
+
+
+def seen_as(config: Any, name: str, usual: type) -> type:
+    """The number type in which a policy is shown an observation, in training and everywhere else; usual: the simulator's own.
+
+    The paper's network sees depth as float32 metres, all others as uint8 inverse depth, a quarter of the memory. Configs of
+    policies that are not ours see what is usual.
+    """
+    return np.float32 if name == "depth" and getattr(config, "network", "") == "paper" else usual
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 Pictures arrive as the simulator writes them, [n, S, S, C], and stay in that order of axes (channels last) throughout.
 Depth is uint8 inverse depth round(255 min(1, 0.5 / d)), uint16 millimetres or float32 metres d; 0 is always "no hit".
+The paper's network is shown metres, the laptop networks inverse depth (`config.seen_as`).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from housemates.policies.config import PICTURES
 NEAREST = INVERSE_FULL
 """Metres at which uint8 inverse depth saturates: level 255."""
 FARTHEST = 10.0
-"""Metres at which the paper clips depth (section 3)."""
+"""Metres at which the paper's network has depth clipped: Habitat's number, the paper does not say it."""
 NEARNESS = 1.2
 """Laptop networks see NEARNESS / metres: between 0.2 and 1.2 for what is 1 to 6 m away, so inputs are of order one."""
 PATCH = 8

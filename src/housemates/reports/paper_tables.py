@@ -34,6 +34,12 @@ MARKS = {
     UNLIKE: f"{UNLIKE} the seeds were trained by different presets or see pictures of different sizes (or nobody recorded it).",
     OTHERS: f"{OTHERS} the seeds did not meet the same partners in the same episodes: each is averaged over what it met.",
 }
+VARIANT = ("state", "laptop")
+"""Presets whose BDP is not the paper's own."""
+BDP_NOTE = (
+    f"Our BDP by the presets {' and '.join(VARIANT)} is the paper's objective with three changes (learnable logits for each "
+    "latent, a late weight relative to the mean, a shorter warm-up); the paper's own is BDP (literal)."
+)
 Measure = Callable[[Rows], Cell]
 
 
@@ -190,6 +196,12 @@ def trained_with(rows: Rows) -> tuple[str, ...]:
     return (f"Trained with, both stages together: {'; '.join(told)}.",) if told else ()
 
 
+def about_bdp(rows: Rows) -> tuple[str, ...]:
+    """What a reader must know of BDP as the presets have it, if these rows show it."""
+    shown = rows.only(method=("bdp", "bdp_rgb", "bdp_state"), preset=("", *VARIANT))
+    return (BDP_NOTE,) if len(shown) else ()
+
+
 def explain(rows: Sequence[Sequence[str | Cell]]) -> tuple[str, ...]:
     """What the marks in these rows mean."""
     used = "".join(cell.mark for row in rows for cell in row if isinstance(cell, Cell))
@@ -237,6 +249,7 @@ def _table(
     columns = ("task", "partners", "source", *(paper.LABELS[method] for method in methods))
     everybody = [found.only(method=methods, task=tasks) for _, found in kinds.values()]
     notes = (PRINTED_NOTE, *dict.fromkeys(note for found in everybody for note in trained_with(found)), *explain(rows))
+    notes += tuple(dict.fromkeys(note for found in everybody for note in about_bdp(found)))
     return Table(name, title, columns, tuple(rows), notes, frozenset(theirs))
 
 

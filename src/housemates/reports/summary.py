@@ -24,6 +24,7 @@ from housemates.policies.partners import BEST_RESPONSE
 from housemates.reports import paper
 from housemates.reports.paper_tables import (
     SEEN,
+    about_bdp,
     decisions_text,
     explain,
     marks_of,
@@ -101,6 +102,7 @@ def zero_shot_table(rows: Rows, seed: int = 0, resamples: int = RESAMPLES) -> Ta
         "learned holdouts, and of episodes. With n=1 it says nothing about other seeds.",
         "BR-Prox [95 %]: success as a share of the best response's, capped at 1; partners without one are left out. "
         "'k above': with k partners agents do better than the best response, whose bound is too low there.",
+        *about_bdp(strangers),
         *explain(lines),
     )
     return Table("zero_shot", "Zero-shot: how well agents work with partners they never met", columns, tuple(lines), notes)

@@ -17,7 +17,7 @@ from housemates.homes.objects import half_extents
 from housemates.kernels.collide import sphere_touches_box
 from housemates.kernels.kinematics import forward_kinematics
 from housemates.sim.observe import moved_by_door
-from housemates.sim.rules import COLLISION, WINDOW
+from housemates.sim.rules import WINDOW
 from housemates.sim.skills import (
     OPEN_ENOUGH,
     OPENED,
@@ -34,18 +34,8 @@ from housemates.sim.skills import (
     turn,
     wrap,
 )
-from housemates.sim.state import COLLISION_END, MUST_DECIDE, SUCCESS, TIMEOUT
-from housemates.sim.tick import (
-    begin,
-    effects,
-    finish,
-    interrupt,
-    nearest_partner,
-    next_of_plan,
-    pay,
-    task_is_done,
-    uniform,
-)
+from housemates.sim.state import MUST_DECIDE
+from housemates.sim.tick import begin, effects, end_step, finish, next_of_plan, uniform
 from housemates.tasks.goals import MOVE_FORWARD, NO_OP, OPEN, PICK, PLACE, SUCCESS_RADIUS, TURN_LEFT, TURN_RIGHT
 
 NUMBERS = 10
@@ -318,7 +308,6 @@ def act(world, supports, s, rules, actions, e, scratch):
         new += scripted_effects(world, s)
     slot = s.clock % WINDOW
     s.clock += 1
-    outcome = 0
     for r in range(robots):
         if not s.controllable[r]:
             carry(s, r)
@@ -327,16 +316,7 @@ def act(world, supports, s, rules, actions, e, scratch):
             if finished(s, r, (arrived >> r) & 1 == 1):
                 s.action[r] = MUST_DECIDE
         s.window[r, slot, 0], s.window[r, slot, 1], s.window[r, slot, 2] = s.pose[r, 0], s.pose[r, 1], s.executed[r]
-        distance = nearest_partner(s, r, robots)
-        if distance < COLLISION:
-            outcome = COLLISION_END
-        interrupt(s, rules, r, distance)
-    if outcome == 0 and task_is_done(world.episodes[s.episode], s):
-        outcome = SUCCESS
-    if outcome == 0 and s.clock >= rules.horizon:
-        outcome = TIMEOUT
-    pay(s, rules, new, outcome)
-    return outcome
+    return end_step(world, s, rules, new)
 
 
 @njit(cache=True, nogil=True)

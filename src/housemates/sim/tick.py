@@ -255,7 +255,14 @@ def tick(world, s, rules):
         s.elapsed[r] += 1
         if s.action[r] != MUST_DECIDE and finished(s, r, (arrived >> r) & 1 == 1):
             s.action[r] = MUST_DECIDE
-    outcome, touched = 0, False
+    return end_step(world, s, rules, new)
+
+
+@njit(cache=True, nogil=True)
+def end_step(world, s, rules, new):
+    """How a step ends after everybody has moved and acted, under skills and low-level control alike: who is interrupted,
+    whether the episode is over, what is paid. new: sub-goals achieved in it. Returns the outcome, 0 if the episode goes on."""
+    outcome, touched, robots = 0, False, s.robots
     for r in range(robots):
         distance = nearest_partner(s, r, robots)
         if distance < COLLISION:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from housemates.policies.config import seen_as
 from housemates.policies.partners import Partner, load, scripted
 from housemates.sim.batch import Batch
 from housemates.sim.cameras import PICTURES, Cameras
@@ -86,6 +87,7 @@ class Mind:
             batch, pixels = self.batch, self.policy.config.picture
             self._cameras = Cameras(batch.world, batch.episodes, batch.homes, 1, batch.robots, pixels)
         channels, kind = PICTURES[name]
+        kind = seen_as(self.policy.config, name, kind)
         size = self._cameras.pixels
         out: np.ndarray = np.zeros((1, self.batch.robots, size, size, channels), kind)
         self._cameras.heads(name, self.batch.records, which, out)
