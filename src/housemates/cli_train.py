@@ -182,10 +182,11 @@ def discard(folder: Path) -> None:
     """Remove the folder of a run that was refused before it began to train, so that the mended command may have its name."""
     from housemates.policies.partners import PARTNERS
 
-    config, partners = folder / "config.json", folder / PARTNERS
-    if {path for path in folder.rglob("*") if path.is_file()} <= {config, partners}:
-        for path in (config, partners):
-            path.unlink(missing_ok=True)
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    begun = {folder / "config.json", folder / PARTNERS}
+    if all(path in begun or (path.name.endswith("lock") and not path.stat().st_size) for path in files):
+        for path in files:
+            path.unlink()
         for place in (*sorted(folder.glob("*/"), reverse=True), folder):
             with suppress(OSError):
                 place.rmdir()

@@ -184,3 +184,15 @@ def test_the_command_refuses_an_effort_that_makes_no_sense(capsys: pytest.Captur
 def test_no_episodes_are_refused():
     with pytest.raises(ValueError, match="at least one episode"):
         gate.validity([home()], count=0)
+
+
+def test_progress_goes_up_to_its_end(monkeypatch: pytest.MonkeyPatch):
+    told: list[tuple[int, int]] = []
+    monkeypatch.setattr(gate, "dev_episodes", lambda task, homes, count: episodes(task))
+    monkeypatch.setattr(gate, "pack", lambda found, homes: world())
+    small = {"tasks": ("tidy_house",), "speeds": ("slow", "fast"), "warnings": ("2.5 m",), "effort": Effort(1, 8)}
+    gate.validity([home()], count=EPISODES, **small, progress=lambda *now: told.append(now))
+    assert {total for _, total in told} == {2000}
+    assert [done for done, _ in told] == sorted(done for done, _ in told)
+    assert 0 < told[0][0] < 1000
+    assert told[-1] == (2000, 2000)
