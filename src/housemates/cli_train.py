@@ -90,6 +90,7 @@ def train(
         quiet: Show nothing while training.
     """
     from housemates.learning.distributed import launch, under_torchrun
+    from housemates.learning.resume import held
     from housemates.populations.run import check_versions, complete, create, extend, read, work
 
     if hours is not None and hours <= 0:
@@ -126,7 +127,8 @@ def train(
         if not under_torchrun() or (os.environ["RANK"] == "0" and not _restarted(folder, run)):
             create(folder, run)
     if run.workers > 1 and not under_torchrun():
-        load(run)
+        with held(folder):  # said here once, not by every attempt of the workers
+            load(run)
         arguments = ["train", "--resume", str(folder), *(["--hours", str(hours)] if hours is not None else [])]
         arguments += ["--wandb"] * wandb + ["--quiet"] * quiet
         if launch(run.workers, arguments):

@@ -54,7 +54,7 @@ def test_an_edited_file_is_told(saved):
     described = json.loads(file.read_text())
     described["meta"]["share"] = 0.9
     file.write_text(json.dumps(described))
-    with pytest.raises(ValueError, match=r"0\.json was edited"):
+    with pytest.raises(ValueError, match=r"0\.json: it is not what was written"):
         resume.load(saved, Group())
 
 

@@ -1,14 +1,19 @@
 """What evaluations leave behind: one row per episode, in parquet files that every table, figure and test is made from.
 
-Nothing is averaged here. A file is read only if all its columns are the ones below, so that old files fail loudly.
+Nothing is averaged here. A file is read only if all its columns are the ones below and their values are those that were
+written, so that old and damaged files fail loudly. Rows of an earlier version with the same columns, but without checksum, are
+given one, if you trust them, by: python -m housemates.evaluation.rows FILE ...
 """
 
 from __future__ import annotations
 
+import hashlib
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from housemates.checksums import reading
 from housemates.kernels.files import write_whole
 
 if TYPE_CHECKING:
@@ -20,6 +25,8 @@ see CONTROLS; human: a person at the other robot; best_response: agents that kno
 CONTROLS = ("", "blind", "solo", "random")
 """What is special about a row of evaluation `control`: `blind`, the agent cannot sense its partner; `solo`, a script that does
 the whole task takes the agent's place; `random`, the partner draws its actions. Empty in all other rows."""
+CHECKSUM = b"housemates.sha256"
+"""Where a file's metadata has the checksum of its values."""
 NOBODY, AGENT, PARTNER = 0, 1, 2
 """Values in `subgoals`: who achieved it."""
 COLUMNS = {
@@ -102,25 +109,56 @@ def write_rows(path: Path | str, rows: pa.Table) -> None:
     from pyarrow import parquet
 
     _check(rows, "the rows to write")
-    write_whole(Path(path), lambda file: parquet.write_table(rows, file, compression="zstd"))
+    marked = rows.replace_schema_metadata({CHECKSUM: checksum(rows)})
+    write_whole(Path(path), lambda file: parquet.write_table(marked, file, compression="zstd", write_page_checksum=True))
 
 
 def read_rows(paths: Path | str | Iterable[Path | str]) -> pa.Table:
     """The rows of one or several parquet files, in this order."""
-    import pyarrow as pa
+    return join_rows(_read(path) for path in ([Path(paths)] if isinstance(paths, Path | str) else map(Path, paths)))
+
+
+def _read(path: Path, trusted: bool = False) -> pa.Table:
+    """The rows of one file; trusted: also without a checksum."""
     from pyarrow import parquet
 
-    tables = []
-    for path in [Path(paths)] if isinstance(paths, Path | str) else map(Path, paths):
-        if not path.is_file():
-            raise FileNotFoundError(f"no {path} - make it with: housemates evaluate RUN")
-        try:
-            table = parquet.read_table(path)
-        except (pa.ArrowException, OSError) as error:
-            raise ValueError(f"{path} is damaged or no parquet file ({str(error).splitlines()[0]}) - evaluate again") from error
-        _check(table, str(path))
-        tables.append(table.cast(schema()))
-    return join_rows(tables)
+    if not path.is_file():
+        raise FileNotFoundError(f"no {path} - make it with: housemates evaluate RUN")
+    with reading(path, "evaluate again"):
+        table = parquet.read_table(path, page_checksum_verification=True)
+    _check(table, str(path))
+    written = (table.schema.metadata or {}).get(CHECKSUM)
+    if written is None and not trusted:
+        trust = f"if you trust it: python -m housemates.evaluation.rows {path}"
+        raise ValueError(f"{path} has no checksum (it is of an earlier version) - evaluate again, or {trust}")
+    with reading(path, "evaluate again"):
+        table.validate(full=True)
+        if written is not None and written != checksum(table):
+            raise ValueError("its values are not those that were written")
+        return table.cast(schema())
+
+
+def checksum(rows: pa.Table) -> bytes:
+    """A checksum of all values, however a file or memory holds them."""
+    import pyarrow as pa
+    from pyarrow.compute import call_function
+
+    digest = hashlib.sha256()
+    for name, kind in COLUMNS.items():
+        column = rows.column(name)
+        digest.update(f"{name} {kind} {len(column)}\n".encode())
+        # Of words and lists the lengths come first, then everything in them one after the other.
+        if pa.types.is_string(column.type):
+            digest.update(call_function("binary_length", [column]).to_numpy().tobytes())
+            for words in column.chunks:
+                everything = pa.ListArray.from_arrays([0, len(words)], words)
+                digest.update(call_function("binary_join", [everything, ""])[0].as_buffer())
+            continue
+        if pa.types.is_list(column.type):
+            digest.update(call_function("list_value_length", [column]).to_numpy().tobytes())
+            column = call_function("list_flatten", [column])
+        digest.update(column.to_numpy().tobytes())
+    return digest.hexdigest().encode()
 
 
 def _check(table: pa.Table, where: str) -> None:
@@ -135,3 +173,9 @@ def _check(table: pa.Table, where: str) -> None:
             raise ValueError(f"{where} has '{field.name}' of type {found} instead of {field.type} - evaluate again")
         if table.column(field.name).null_count:
             raise ValueError(f"{where} has an empty '{field.name}' - every row needs every column; evaluate again")
+
+
+if __name__ == "__main__":
+    for file in map(Path, sys.argv[1:]):
+        write_rows(file, trusted := _read(file, trusted=True))
+        print(f"{file}: {trusted.num_rows} rows, unchanged, with a checksum")

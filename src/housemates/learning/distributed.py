@@ -156,6 +156,13 @@ def interrupted() -> bool:
     return STOP in os.environ and Path(os.environ[STOP]).exists()
 
 
+def pausing() -> list[int]:
+    """Signals that let training pause with a resume point: an interrupt, a request to end, a terminal that is closed (unless
+    that is to be ignored, as `nohup` wants it)."""
+    ignored = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    return [signal.SIGINT, signal.SIGTERM, *([] if ignored else [signal.SIGHUP])]
+
+
 def launch(workers: int, arguments: Sequence[str]) -> int:
     """Run `housemates ARGUMENTS` as a torchrun group on this machine; returns its exit code.
 
@@ -176,7 +183,7 @@ def launch(workers: int, arguments: Sequence[str]) -> int:
                 os.killpg(process.pid, signal.SIGTERM)
             stop.touch()
 
-        before = {number: signal.signal(number, pause) for number in (signal.SIGINT, signal.SIGTERM)}
+        before = {number: signal.signal(number, pause) for number in pausing()}
         try:
             return process.wait()
         finally:

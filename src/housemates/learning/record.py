@@ -9,7 +9,7 @@ import importlib.util
 import sys
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -39,7 +39,9 @@ class Record:
             self.sinks.append(_wandb(self.folder, self.title, self.config or {}, self.stack))
         if importlib.util.find_spec("tensorboard") is not None:
             self.sinks.append(_tensorboard(self.folder / "tensorboard", self.stack))
-        self.sinks.append(_console(self.title, self.decisions, self.stack))
+        # Nobody stops training by closing the terminal it writes to.
+        self.stack.enter_context(suppress(OSError))
+        self.sinks.append(_until_closed(_console(self.title, self.decisions, self.stack)))
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
@@ -48,6 +50,21 @@ class Record:
     def __call__(self, row: Row) -> None:
         for sink in self.sinks:
             sink(row)
+
+
+def _until_closed(sink: Callable[[Row], None]) -> Callable[[Row], None]:
+    """A sink that is left alone once it cannot be written to any more."""
+    closed = False
+
+    def tell(row: Row) -> None:
+        nonlocal closed
+        if not closed:
+            try:
+                sink(row)
+            except OSError:
+                closed = True
+
+    return tell
 
 
 def line(row: Row, decisions: int) -> str:

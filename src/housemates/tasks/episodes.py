@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import warnings
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -58,14 +58,33 @@ def load_episodes(
 
         homes = load_split(split)
     folder = cache_folder() / "episodes" / f"{task}-{split}-{_digest(task, split, homes, clutter)}"
-    # A damaged folder is made again and replaced.
-    with suppress(ValueError, FileNotFoundError):
-        return read_episodes(folder, homes)
+    found = _cached(folder, task, split, homes)
+    if found is not None:
+        return found
     made = generate_episodes(
         task, homes, SIZES[split], SEEDS[split], split=split, clutter=clutter, spawns=split not in TRAINING, progress=progress
     )
-    save_episodes(folder, with_approach(made, homes))
-    return read_episodes(folder, homes)
+    made = with_approach(made, homes)
+    # Another process may have made them meanwhile; a folder that is whole is left alone, since somebody may be reading it.
+    if (found := _cached(folder, task, split, homes)) is not None:
+        return found
+    save_episodes(folder, made)
+    # Not read back: another process may be replacing the folder.
+    return made
+
+
+def _cached(folder: Path, task: str, split: str, homes: Sequence[Home]) -> Episodes | None:
+    """The episodes in a folder of the cache; None if it is absent or damaged."""
+    try:
+        found = read_episodes(folder, homes)
+        if (found.task, found.split) == (task, split):
+            return found
+        raise ValueError(f"{folder} is damaged (it holds {found.task} {found.split})")
+    except FileNotFoundError:
+        return None
+    except ValueError as error:
+        warnings.warn(f"{str(error).partition(' - ')[0]} - these episodes are made again", stacklevel=3)
+        return None
 
 
 def with_approach(episodes: Episodes, homes: Sequence[Home]) -> Episodes:
