@@ -1,7 +1,8 @@
 """Checksums of what is kept on disk: nothing that was damaged there is taken for what was written.
 
 Arrays and tables have theirs in the file that describes them. A JSON object has its own: the entry "sha256", over everything
-else in it and the file's name. Whoever changes such a file by hand on purpose removes that entry.
+else in it and the file's name. Whoever changes such a file by hand on purpose removes that entry, or makes it anew with:
+python -m housemates.checksums FILE ...
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import hashlib
 import json
 import lzma
 import struct
+import sys
 import tokenize
 import warnings
 import zipfile
@@ -78,3 +80,18 @@ def read_json(path: Path, remedy: str) -> dict[str, Any]:
 def _digest(name: str, values: Mapping[str, Any]) -> str:
     text = json.dumps([name, values], sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def seal_again(path: Path) -> None:
+    """Give a JSON file that was changed on purpose the checksum of what it holds now."""
+    text = path.read_text()
+    values = {key: value for key, value in json.loads(text).items() if key != SEAL}
+    second = text.splitlines()[1] if "\n" in text.strip() else ""
+    indent = len(second) - len(second.lstrip()) or None
+    path.write_text(json.dumps(seal(path.name, values), indent=indent) + "\n")
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:]:
+        seal_again(Path(name))
+        print(f"{name}: has the checksum of what it holds now")
