@@ -101,6 +101,12 @@ def test_a_full_cache_names_the_setting_that_moves_it(tmp_path, monkeypatch):
         write_whole(tmp_path / "homes" / "a.bin", lambda file: file.write(bytes(50_000)))
 
 
+@pytest.mark.usefixtures("full_disk")
+def test_an_array_that_does_not_fit_is_a_full_disk(tmp_path):
+    with pytest.raises(OSError, match=r"cannot write .*a\.npy: No space left on device - free some space"):
+        write_whole(tmp_path / "a.npy", lambda file: np.save(file, np.zeros(50_000)))
+
+
 def test_an_error_that_hides_the_full_disk_is_told_by_its_cause(tmp_path):
     def fill(file):
         try:

@@ -44,7 +44,9 @@ def writing(path: Path) -> Generator[None]:
             cause = cause.__context__
         if cause is None or isinstance(cause, WriteError) or not _concerns(cause, path):
             raise
-        raise WriteError(cause.errno, cause.strerror or str(cause), str(path)) from error
+        # numpy tells only how much it could not write.
+        number = errno.ENOSPC if cause.errno is None and " requested and " in str(cause) else cause.errno
+        raise WriteError(number, cause.strerror or (os.strerror(number) if number else str(cause)), str(path)) from error
 
 
 def _concerns(error: OSError, path: Path) -> bool:
