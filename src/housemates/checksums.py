@@ -70,11 +70,21 @@ def read_json(path: Path, remedy: str) -> dict[str, Any]:
     path = Path(path)
     with reading(path, remedy):
         values = json.loads(path.read_bytes())
-    if not isinstance(values, dict) or SEAL in values:
+    if not isinstance(values, dict) or SEAL in values or _renamed(path.name, values):
         with reading(path, f'{remedy}; if you changed it on purpose, remove its entry "{SEAL}"'):
             return unseal(path.name, values)
     warnings.warn(f"{path} has no checksum (of an earlier version, or changed by hand): damage stays unseen", stacklevel=2)
     return values
+
+
+def _renamed(name: str, values: dict[str, Any]) -> bool:
+    """Whether one of the entries is the checksum, with a damaged name."""
+    rest = {key: {k: v for k, v in values.items() if k != key} for key, value in values.items() if _digital(value)}
+    return any(values[key] == _digest(name, others) for key, others in rest.items())
+
+
+def _digital(value: Any) -> bool:
+    return isinstance(value, str) and len(value) == 2 * hashlib.sha256().digest_size
 
 
 def _digest(name: str, values: Mapping[str, Any]) -> str:

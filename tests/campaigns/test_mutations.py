@@ -54,8 +54,8 @@ class Kind(NamedTuple):
     """Writes it into an empty folder, which is also the cache folder."""
     read: Callable[[Path], Any]
     """Everything that its reader gives back."""
-    files: str = "**/*"
-    """Which files are damaged."""
+    files: str
+    """Which files are damaged; the rest of the folder may be a cache that has nothing to do with them."""
 
 
 def fingerprint(found: Any) -> str:
@@ -162,22 +162,31 @@ def make_dataset(folder: Path) -> None:
 EPISODES = "tidy_house", "dev"
 CACHES = ("homes", "episodes", "navigation")
 KINDS = {
-    "policy": Kind(make_policies, read_policies),
+    "policy": Kind(make_policies, read_policies, "run/**/*"),
     "resume point": Kind(lambda folder: trainer(folder, decisions=60).run(), read_point, "resume/**/*"),
-    "homes": Kind(lambda _: splits.load_split("dev"), lambda _: [(h.header(), h.arrays()) for h in splits.load_split("dev")]),
+    "homes": Kind(
+        lambda _: splits.load_split("dev"), lambda _: [(h.header(), h.arrays()) for h in splits.load_split("dev")], "homes/*"
+    ),
     "episodes": Kind(lambda folder: read_episodes(folder), lambda folder: read_episodes(folder), "episodes/**/*"),
-    "navigation": Kind(read_navigation, read_navigation),
+    "navigation": Kind(read_navigation, read_navigation, "navigation/*"),
     "recording": Kind(
-        lambda folder: save_recording(folder / "a.npz", played(0)), lambda folder: vars(load_recording(folder / "a.npz"))
+        lambda folder: save_recording(folder / "a.npz", played(0)),
+        lambda folder: vars(load_recording(folder / "a.npz")),
+        "a.npz",
     ),
     "evaluation rows": Kind(
-        lambda folder: write_rows(folder / "a.parquet", rows()), lambda folder: read_rows(folder / "a.parquet").to_pydict()
+        lambda folder: write_rows(folder / "a.parquet", rows()),
+        lambda folder: read_rows(folder / "a.parquet").to_pydict(),
+        "a.parquet",
     ),
-    "dataset": Kind(make_dataset, lambda folder: (datasets.describe(folder / "data"), datasets.load(folder / "data"))),
-    "games": Kind(make_games, read_games),
+    "dataset": Kind(
+        make_dataset, lambda folder: (datasets.describe(folder / "data"), datasets.load(folder / "data")), "data/*"
+    ),
+    "games": Kind(make_games, read_games, "games/*"),
     "benchmark.json": Kind(
         lambda folder: grids.write(folder, grids.Benchmark(methods=("sp", "bdp"))),
         lambda folder: dataclasses.asdict(grids.read(folder)),
+        "benchmark.json",
     ),
     "run folder": Kind(make_run, read_whole_run, "run/*.json run/stage1/population.json run/stage2/partners.json"),
 }
