@@ -38,10 +38,8 @@ def diversity(
         threads: Of simulator and networks.
         out: Another folder for the results; needed where the population is not one run.
     """
-    import json
-
     from housemates.evaluation.diversity import audit
-    from housemates.kernels.files import write_whole
+    from housemates.kernels.files import write_json
     from housemates.policies.partners import resolve_all
     from housemates.reports.diversity import check_drawing, draw_diversity
 
@@ -64,8 +62,7 @@ def diversity(
     with progress(f"games of {len(members)} x {len(members)} members") as report:
         found = audit(members, games, homes, robots, rules, seed, episodes, threads, progress=report)
     found = {"population": run.resolve().name if single else " ".join(population), "split": split} | found
-    text = json.dumps(found, indent=1) + "\n"
-    write_whole(files[0], lambda file: file.write(text.encode()))
+    write_json(files[0], found)
     draw_diversity(found, files[1:])
     print("\n".join(table(found)))
     print(f"\n{files[0]}, {files[1].name}, {files[2].name}")

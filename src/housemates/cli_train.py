@@ -147,10 +147,12 @@ def go_on(folder: Path, run: Run, new: bool, hours: float | None, wandb: bool, q
     """Train a run that has a folder; whether it is complete, or None where workers have said so themselves."""
     from housemates.learning.distributed import give_up, launch, under_torchrun
     from housemates.learning.divergence import DivergedError
+    from housemates.learning.resume import held
     from housemates.populations.run import work
 
     if run.workers > 1 and not under_torchrun():
-        load(run)
+        with held(folder):  # said here once, not by every attempt of the workers
+            load(run)
         arguments = ["train", "--resume", str(folder), *(["--hours", str(hours)] if hours is not None else [])]
         arguments += ["--wandb"] * wandb + ["--quiet"] * quiet
         if launch(run.workers, arguments):

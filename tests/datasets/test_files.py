@@ -1,6 +1,8 @@
 """Datasets on disk: there whole or not at all, and damaged ones are refused."""
 
 import json
+import resource
+import signal
 import subprocess
 import sys
 
@@ -94,7 +96,7 @@ def test_an_unknown_name_is_told_with_the_known_ones(folder):
 def test_another_format_is_refused(folder):
     about = json.loads((folder / "dataset.json").read_text())
     (folder / "dataset.json").write_text(json.dumps(about | {"format": 7}))
-    with pytest.raises(ValueError, match="has format 7, this version reads 1"):
+    with pytest.raises(ValueError, match="has format 7, this version reads 2"):
         datasets.load(folder)
 
 
@@ -108,17 +110,47 @@ def test_a_damaged_file_is_named(folder, name):
 
 def test_a_lost_file_is_named(folder):
     (folder / "state.npy").unlink()
-    with pytest.raises(ValueError, match=r"state\.npy is damaged or missing"):
+    with pytest.raises(ValueError, match=r"state\.npy is damaged"):
         datasets.load(folder)
 
 
 def test_arrays_of_another_length_are_refused(folder):
     np.save(folder / "state.npy", np.zeros((3, 18), np.float32))
     with pytest.raises(ValueError, match="3 entries of 'state' instead of"):
-        datasets.load(folder)
+        datasets.load(folder, check=False)
 
 
 def test_reading_needs_neither_torch_nor_the_simulator(folder):
     code = f"import sys; from housemates import datasets; datasets.load({str(folder)!r}); "
     code += "print([name for name in ('torch', 'numba') if name in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+
+
+def test_a_changed_number_is_refused_unless_nobody_asks(folder):
+    values = np.load(folder / "state.npy")
+    values[5, 3] += 1
+    np.save(folder / "state.npy", values)
+    with pytest.raises(ValueError, match=r"state\.npy is damaged \(it is not what was written\) - export the games again"):
+        datasets.load(folder)
+    assert len(datasets.load(folder, ["decision"])["decision"]) == len(values)
+    assert np.array_equal(datasets.load(folder, check=False)["state"], values)
+
+
+def test_a_changed_description_is_refused(folder):
+    text = (folder / "dataset.json").read_text()
+    (folder / "dataset.json").write_text(text.replace('"greedy": false', '"greedy": true'))
+    with pytest.raises(ValueError, match=r"dataset\.json is damaged \(it is not what was written\)"):
+        datasets.describe(folder)
+
+
+@pytest.mark.parametrize("limit", [100, 6_000])
+def test_a_full_disk_leaves_nothing(tmp_path, limit):
+    before, ignored = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, before[1]))
+    try:
+        with pytest.raises(OSError, match=r"cannot write .*data: .*File too large.* - free some space, or choose"):
+            export(tmp_path / "data", SCRIPTS)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, ignored)
+    assert list(tmp_path.iterdir()) == []

@@ -1,11 +1,28 @@
 """Rows of episodes: written, read back, refused."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
 from evaluation_rows import row
-from housemates.evaluation.rows import BUDGETS, COLUMNS, LATER, join_rows, make_rows, no_rows, read_rows, write_rows
+from housemates.evaluation.rows import (
+    BUDGETS,
+    CHECKSUM,
+    COLUMNS,
+    LATER,
+    checksum,
+    join_rows,
+    make_rows,
+    no_rows,
+    read_rows,
+    write_rows,
+)
+
+RESULTS = Path(__file__).resolve().parents[2] / "results"
 
 
 def table(**changes):
@@ -72,7 +89,50 @@ def test_no_rows_have_all_columns():
 
 def test_rows_of_earlier_versions_are_read_with_what_they_lack_as_unknown(tmp_path):
     old = table(preset="state", pixels=0, stage1_steps=5).drop_columns(list(LATER))
-    parquet.write_table(old, tmp_path / "old.parquet")
+    parquet.write_table(old.replace_schema_metadata({CHECKSUM: checksum(old)}), tmp_path / "old.parquet")
     (found,) = read_rows(tmp_path / "old.parquet").to_pylist()
     assert {name: found[name] for name in LATER} == {"preset": "", "pixels": -1} | dict.fromkeys(BUDGETS, -1)
     assert {name: found[name] for name in row()} == row()
+
+
+def test_values_that_were_not_written_are_refused(tmp_path):
+    file = tmp_path / "a.parquet"
+    write_rows(file, join_rows([table(steps=10), table(steps=20)]))
+    written = parquet.read_table(file)
+    steps = pa.array([10, 21], pa.int32())
+    changed = written.set_column(written.column_names.index("steps"), written.schema.field("steps"), steps)
+    parquet.write_table(changed.replace_schema_metadata(written.schema.metadata), file)
+    with pytest.raises(ValueError, match=r"a\.parquet is damaged \(its values are not those that were written\) - evaluate"):
+        read_rows(file)
+
+
+def test_rows_in_another_order_are_refused(tmp_path):
+    file = tmp_path / "a.parquet"
+    write_rows(file, join_rows([table(partner="ab", home="c"), table(partner="a", home="bc")]))
+    written = parquet.read_table(file)
+    parquet.write_table(written.take([1, 0]).replace_schema_metadata(written.schema.metadata), file)
+    with pytest.raises(ValueError, match="not those that were written"):
+        read_rows(file)
+
+
+def test_rows_without_checksum_are_refused_until_they_are_trusted(tmp_path):
+    file, rows = tmp_path / "old.parquet", join_rows([table(), table(episode=1)])
+    parquet.write_table(rows, file)
+    with pytest.raises(ValueError, match=r"has no checksum .* if you trust it: python -m housemates\.evaluation\.rows"):
+        read_rows(file)
+    command = [sys.executable, "-m", "housemates.evaluation.rows", str(file)]
+    told = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert told.stdout.endswith("old.parquet: 2 rows, unchanged, with a checksum\n")
+    assert read_rows(file) == rows
+
+
+def test_the_checksum_does_not_depend_on_how_memory_holds_the_rows():
+    rows = join_rows([table(episode=k, home=f"dev/{k}", subgoals=[1] * (k % 4)) for k in range(10)])
+    pieces = pa.concat_tables([rows.slice(0, 3), rows.slice(3, 1), rows.slice(4)])
+    assert checksum(pieces) == checksum(rows)
+    assert checksum(rows.slice(1)) != checksum(rows)
+
+
+@pytest.mark.parametrize("path", sorted(RESULTS.rglob("*.parquet")), ids=lambda path: path.stem)
+def test_the_rows_of_this_repository_are_as_they_were_written(path):
+    assert read_rows(path).num_rows > 0

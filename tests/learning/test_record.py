@@ -72,3 +72,13 @@ def test_wandb_that_is_not_installed_is_told(tmp_path, monkeypatch):
     monkeypatch.setattr(record.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(ValueError, match="pip install wandb"), Record(tmp_path, "a run", 10, wandb=True):
         pass
+
+
+def test_training_goes_on_when_the_terminal_is_closed(tmp_path, monkeypatch):
+    def closed(*_):
+        raise OSError(5, "Input/output error")
+
+    with Record(tmp_path, "title", 100) as show:
+        monkeypatch.setattr("sys.stderr", type("Closed", (), {"write": closed, "flush": closed})())
+        for update in range(2):
+            show(ROW | {"update": update, "decisions": 100})

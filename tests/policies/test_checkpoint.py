@@ -26,7 +26,9 @@ def folder(tmp_path):
 
 def edit(folder, **changes):
     path = folder / "policy.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+    changed = {**json.loads(path.read_text()), **changes}
+    changed.pop("sha256", None)  # on purpose
+    path.write_text(json.dumps(changed))
 
 
 def put_weights(folder, tensors):
@@ -169,7 +171,7 @@ def test_a_truncated_description_is_refused(folder):
 
 
 def test_json_that_describes_no_policy_is_refused(folder):
-    (folder / "policy.json").write_text("[1, 2]")
+    (folder / "policy.json").write_text('{"a": 1}')
     assert "does not describe a policy" in refused(folder)
 
 

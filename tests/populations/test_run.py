@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from batches import episodes, home
+from housemates.learning.resume import held
 from housemates.populations import run
 from housemates.populations.run import Run, Versions, check_versions, complete, create, extend, read, stopping, work
 from housemates.populations.self_play import PopulationSettings
@@ -25,6 +26,7 @@ def edit(folder, change) -> None:
     path = folder / "config.json"
     values = json.loads(path.read_text())
     change(values)
+    values.pop("sha256")  # on purpose
     path.write_text(json.dumps(values))
 
 
@@ -199,3 +201,48 @@ def test_the_first_interrupt_lets_the_update_end_and_the_second_does_not_wait(tm
         assert training.stopping
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.usefixtures("interruptible")
+def test_a_closed_terminal_lets_the_update_end_unless_it_is_to_be_ignored(tmp_path):
+    training, before = trainer(tmp_path), signal.getsignal(signal.SIGHUP)
+    try:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
+        with stopping(training):
+            os.kill(os.getpid(), signal.SIGHUP)
+        assert training.stopping
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        with stopping(training):
+            assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_a_run_that_is_being_trained_is_left_alone(tmp_path):
+    create(tmp_path, RUN)
+    with held(tmp_path), pytest.raises(ValueError, match=f"is being trained by process {os.getpid()}"):
+        work(tmp_path, hall, quiet=True)
+    assert not (tmp_path / "stage1").exists()
+
+
+def test_a_config_that_may_not_be_read_is_not_called_damaged(tmp_path, monkeypatch):
+    create(tmp_path, RUN)
+
+    def forbidden(path):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr("pathlib.Path.read_bytes", forbidden)
+    with pytest.raises(PermissionError, match=r"config\.json may not be read \(Permission denied\) - change its permissions"):
+        read(tmp_path)
+
+
+def test_a_config_of_another_number_is_refused_and_one_without_checksum_taken_with_a_note(tmp_path):
+    create(tmp_path, RUN)
+    text = (tmp_path / "config.json").read_text()
+    (tmp_path / "config.json").write_text(text.replace('"robots": 2', '"robots": 3'))
+    with pytest.raises(ValueError, match=r"config\.json is damaged .* if you changed it on purpose, remove its entry"):
+        read(tmp_path)
+    plain = {key: value for key, value in json.loads(text).items() if key != "sha256"}
+    (tmp_path / "config.json").write_text(json.dumps(plain))
+    with pytest.warns(UserWarning, match="has no checksum"):
+        assert read(tmp_path) == RUN

@@ -91,7 +91,7 @@ def test_a_truncated_file_is_refused(folder: Path, hall: Home, name: str):
 
 def test_an_array_of_another_shape_is_refused(folder: Path, hall: Home):
     np.save(folder / "yaw.npy", np.zeros((2, 2), np.float32))
-    with pytest.raises(ValueError, match=r"yaw\.npy is damaged"):
+    with pytest.raises(ValueError, match=r"damaged \(yaw\.npy is not what was written"):
         read_episodes(folder, [hall])
 
 
@@ -161,5 +161,59 @@ def test_a_cached_set_depends_on_all_that_the_code_which_draws_it_imports(source
     tree = ast.parse((package / source).read_text())
     names = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     used = {package.parent / (name.replace(".", "/") + ".py") for name in names if name.startswith("housemates.")}
-    harmless = {package / "kernels" / name for name in ("compile.py", "files.py")}
+    harmless = {package / "checksums.py", *(package / "kernels" / name for name in ("compile.py", "files.py"))}
     assert {path for path in used if path.is_file()} - harmless <= known
+
+
+@pytest.mark.parametrize("name", ["goal.npy", "home.npy", "episodes.json"])
+def test_one_flipped_bit_is_refused(folder: Path, hall: Home, name: str):
+    content = bytearray((folder / name).read_bytes())
+    content[-3] ^= 2
+    (folder / name).write_bytes(content)
+    with pytest.raises(ValueError, match=r"set is damaged .* delete it"):
+        read_episodes(folder, [hall])
+
+
+def test_a_damaged_set_is_made_again_with_a_word(hall: Home, cached: list[int], tmp_path: Path):
+    made = sets.load_episodes("set_table", "dev", homes=[hall]).arrays()
+    goals = next(tmp_path.glob("episodes/*/goal.npy"))
+    goals.write_bytes(goals.read_bytes()[:-1] + b"!")
+    with pytest.warns(UserWarning, match=r"is damaged \(goal\.npy is not what was written\) - these episodes are made again"):
+        again = sets.load_episodes("set_table", "dev", homes=[hall]).arrays()
+    assert len(cached) == 2
+    assert all(np.array_equal(again[name], array, equal_nan=True) for name, array in made.items())
+
+
+def test_the_set_of_another_task_is_not_taken(hall: Home, cached: list[int], tmp_path: Path):
+    sets.load_episodes("set_table", "dev", homes=[hall])
+    wrong = next(tmp_path.glob("episodes/set_table-*"))
+    sets.load_episodes("tidy_house", "dev", homes=[hall])
+    right = next(tmp_path.glob("episodes/tidy_house-*"))
+    shutil.rmtree(right)
+    wrong.rename(right)
+    with pytest.warns(UserWarning, match="it holds set_table dev"):
+        assert sets.load_episodes("tidy_house", "dev", homes=[hall]).task == "tidy_house"
+
+
+def test_a_process_whose_folder_is_moved_aside_has_its_episodes(
+    hall: Home, cached: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def save_and_lose(folder: Path, episodes: Episodes) -> None:
+        save_episodes(folder, episodes)
+        folder.rename(folder.with_suffix(".old"))  # as another process does that writes the same
+
+    monkeypatch.setattr(sets, "save_episodes", save_and_lose)
+    assert len(sets.load_episodes("set_table", "dev", homes=[hall])) == 100
+
+
+def test_a_whole_set_that_appears_meanwhile_is_left_where_it_is(
+    hall: Home, cached: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def slow(episodes: Episodes, homes: list[Home]) -> Episodes:
+        monkeypatch.setattr(sets, "with_approach", lambda episodes, homes: episodes)
+        sets.load_episodes("set_table", "dev", homes=homes)
+        monkeypatch.setattr(sets, "save_episodes", None)
+        return episodes
+
+    monkeypatch.setattr(sets, "with_approach", slow)
+    assert len(sets.load_episodes("set_table", "dev", homes=[hall])) == 100

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 from housemates.benchmark.plan import SMOKE, Grid, Settings, make_grid, selection
-from housemates.kernels.files import write_whole
+from housemates.checksums import read_json
+from housemates.kernels.files import write_json
 from housemates.learning.settings import from_json, to_json
 
 FILE = "benchmark.json"
@@ -38,10 +38,7 @@ def read(root: Path) -> Benchmark | None:
     path = root / FILE
     if not path.is_file():
         return None
-    try:
-        values = json.loads(path.read_text())
-    except (ValueError, OSError) as error:
-        raise ValueError(f"{path} is damaged ({error}) - restore it from a copy, or choose another --out") from error
+    values = read_json(path, "restore it from a copy, or choose another --out")
     if isinstance(values, dict) and isinstance(values.get("settings"), dict):
         # Grids from before there were budgets in steps.
         values["settings"] = {"steps": None, "holdout_steps": None} | values["settings"]
@@ -50,9 +47,8 @@ def read(root: Path) -> Benchmark | None:
 
 def write(root: Path, benchmark: Benchmark) -> None:
     """Note what a folder's grid is."""
-    text = json.dumps(to_json(benchmark), indent=2) + "\n"
     try:
-        write_whole(root / FILE, lambda file: file.write(text.encode()))
+        write_json(root / FILE, to_json(benchmark))
     except OSError as error:
         raise OSError(f"cannot write to {root}: {error.strerror or error} - choose another --out") from error
 

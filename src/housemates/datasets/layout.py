@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pyarrow as pa
 
-FORMAT = 1
+FORMAT = 2
 """Version of the layout; another one is refused."""
 DESCRIPTION, TABLE = "dataset.json", "decisions.parquet"
 COLUMNS = {

@@ -7,29 +7,35 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from housemates.checksums import file_digest, reading, unseal
 from housemates.datasets.layout import COLUMNS, DESCRIPTION, FORMAT, PROBABILITIES, TABLE, WORDS, array_file
 
 if TYPE_CHECKING:
     import numpy as np
 
 
+AGAIN = "export the games again"
+
+
 def describe(folder: Path | str) -> dict[str, Any]:
     """What `dataset.json` says: task, players, rules, counts, what each observation means."""
     path = Path(folder) / DESCRIPTION
-    try:
-        found = json.loads(path.read_text())
-        version, _ = found["format"], found["counts"]["decisions"]
-    except FileNotFoundError as error:
-        raise FileNotFoundError(f"no dataset at {folder} - make one with: housemates export --out {folder}") from error
-    except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"{path} is damaged ({error}) - export the games again") from error
+    if not path.is_file():
+        raise FileNotFoundError(f"no dataset at {folder} - make one with: housemates export --out {folder}")
+    with reading(path, AGAIN):
+        found = json.loads(path.read_bytes())
+        version = found["format"]
     if version != FORMAT:
-        raise ValueError(f"{folder} has format {version}, this version reads {FORMAT} - export the games again")
-    return found
+        raise ValueError(f"{folder} has format {version}, this version reads {FORMAT} - {AGAIN}")
+    with reading(path, AGAIN):
+        return unseal(DESCRIPTION, found)
 
 
-def load(folder: Path | str, names: Sequence[str] | None = None) -> dict[str, np.ndarray]:
+def load(folder: Path | str, names: Sequence[str] | None = None, check: bool = True) -> dict[str, np.ndarray]:
     """Columns and arrays by name, each with one entry per decision; names: only these (default: everything).
+
+    The files of what is wanted are compared with their checksums, which means to read them all once; check=False leaves that
+    out, for datasets that are far larger than the memory and have been checked before.
 
     Words are object arrays of strings. Observations and `probabilities` are mapped: they are read from disk where they are
     used, and cannot be written to.
@@ -41,6 +47,8 @@ def load(folder: Path | str, names: Sequence[str] | None = None) -> dict[str, np
         if name not in known:
             raise ValueError(f"{folder} has no '{name}' - it has: {', '.join(known)}")
     wanted = known if names is None else list(names)
+    if check:
+        _check(folder, about, {TABLE if name in COLUMNS else array_file(name) for name in wanted})
     found = _columns(folder, [name for name in wanted if name in COLUMNS])
     found |= {name: _array(folder, name) for name in wanted if name in arrays}
     count = about["counts"]["decisions"]
@@ -59,7 +67,7 @@ def _columns(folder: Path, names: list[str]) -> dict[str, np.ndarray]:
     if not names:
         return {}
     words = [name for name in names if name in WORDS]
-    try:
+    with reading(folder / TABLE, AGAIN):
         table = parquet.read_table(folder / TABLE, columns=names, read_dictionary=words)
         table = table.unify_dictionaries().combine_chunks()
         found = {}
@@ -72,8 +80,6 @@ def _columns(folder: Path, names: list[str]) -> dict[str, np.ndarray]:
             parts = column.chunks
             known = parts[0].dictionary.to_numpy(zero_copy_only=False) if parts else pa.array([], pa.string()).to_numpy(False)
             found[name] = known[parts[0].indices.to_numpy()] if parts else known
-    except (pa.ArrowException, OSError, KeyError) as error:
-        raise ValueError(f"{folder / TABLE} is damaged ({str(error).splitlines()[0]}) - export the games again") from error
     return found
 
 
@@ -81,7 +87,13 @@ def _array(folder: Path, name: str) -> np.ndarray:
     import numpy as np
 
     path = folder / array_file(name)
-    try:
+    with reading(path, AGAIN):
         return np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, OSError, EOFError) as error:
-        raise ValueError(f"{path} is damaged or missing ({error}) - export the games again") from error
+
+
+def _check(folder: Path, about: dict[str, Any], files: set[str]) -> None:
+    """Refuse files that are not what was written."""
+    for name in sorted(files):
+        with reading(folder / name, AGAIN):
+            if file_digest(folder / name) != about["files"][name]:
+                raise ValueError("it is not what was written")

@@ -1,12 +1,12 @@
 """Writes a dataset game by game: rows into one parquet file, arrays into one `.npy` file each, all in a folder beside its
-place that is renamed when everything is there. Same games, same bytes."""
+place that is renamed when everything is there, with checksums in its description. Same games, same bytes."""
 
 from __future__ import annotations
 
-import json
 import secrets
 import shutil
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, NamedTuple
@@ -14,6 +14,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 
 from housemates import __version__
+from housemates.checksums import file_digest
 from housemates.datasets.layout import (
     COLUMNS,
     DESCRIPTION,
@@ -27,7 +28,7 @@ from housemates.datasets.layout import (
     schema,
 )
 from housemates.evaluation.witness import Game
-from housemates.kernels.files import check_place
+from housemates.kernels.files import check_place, sync, write_json, writing
 from housemates.policies.partners import Partner
 from housemates.sim.state import OUTCOMES, SUCCESS
 from housemates.tasks.goals import ACTIONS
@@ -66,17 +67,25 @@ class Writer:
         self.shapes = {name: (tuple(shape), np.dtype(kind)) for name, (shape, kind) in shapes.items()}
         self.games = self.decisions = self.successes = self.pending = 0
         self._rows: list[dict[str, Any]] = []
-        self.scratch.mkdir(parents=True)
-        self._table = parquet.ParquetWriter(self.scratch / TABLE, schema(), compression="zstd")
         arrays = self.shapes | {PROBABILITIES: ((len(ACTIONS),), np.dtype("f4"))}
-        self._arrays = {name: _Growing(self.scratch / array_file(name), *arrays[name]) for name in arrays}
+        with writing(self.folder):
+            try:
+                self.scratch.mkdir(parents=True)
+                self._table = parquet.ParquetWriter(self.scratch / TABLE, schema(), compression="zstd")
+                self._arrays = {name: _Growing(self.scratch / array_file(name), *arrays[name]) for name in arrays}
+            except BaseException:
+                shutil.rmtree(self.scratch, ignore_errors=True)
+                raise
 
     def __enter__(self) -> Writer:
         return self
 
     def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._close()
-        shutil.rmtree(self.scratch, ignore_errors=True)
+        try:
+            with suppress(OSError):  # what could not be written is of no use any more
+                self._close()
+        finally:
+            shutil.rmtree(self.scratch, ignore_errors=True)
 
     def add(self, game: Game, home: str, seats: Sequence[Seat], agent: str, partner: str) -> None:
         """Append one game; seats: who moved each robot, in the order of the robots."""
@@ -98,9 +107,9 @@ class Writer:
         made |= {"number": number, "start": first, "done": np.roll(first, -1)}
         made |= {name: values for name, values in rows.items() if name in COLUMNS}
         self._rows.append(made)
-        self._arrays[PROBABILITIES].add(rows[PROBABILITIES])
-        for name in self.shapes:
-            self._arrays[name].add(game.seen[name])
+        with writing(self.folder):
+            for name, array in self._arrays.items():
+                array.add(rows[name] if name == PROBABILITIES else game.seen[name])
         self.games, self.decisions = self.games + 1, self.decisions + n
         self.successes += game.outcome == SUCCESS
         self.pending += n
@@ -110,7 +119,9 @@ class Writer:
     def finish(self, about: Mapping[str, Any]) -> None:
         """Describe the dataset and put it into its place."""
         self._flush()
-        self._close()
+        with writing(self.folder):
+            self._close()
+        files = [TABLE, *map(array_file, self._arrays)]
         described = {
             "format": FORMAT,
             "version": __version__,
@@ -122,10 +133,15 @@ class Writer:
                 name: {"file": array_file(name), "shape": list(shape), "type": kind.name, "what": MEANINGS.get(name, "")}
                 for name, (shape, kind) in self.shapes.items()
             },
+            "files": {name: file_digest(self.scratch / name) for name in files},
         }
-        (self.scratch / DESCRIPTION).write_text(json.dumps(described, indent=1) + "\n")
-        check_folder(self.folder)
-        self.scratch.rename(self.folder)
+        with writing(self.folder):
+            for name in files:
+                sync(self.scratch / name)
+            write_json(self.scratch / DESCRIPTION, described)
+            check_folder(self.folder)
+            self.scratch.rename(self.folder)
+            sync(self.folder.parent)
 
     def _flush(self) -> None:
         """Write the waiting rows as one row group."""
@@ -135,13 +151,14 @@ class Writer:
             return
         columns = {name: np.concatenate([rows[name] for rows in self._rows]) for name in COLUMNS}
         table = pa.table({name: pa.array(values, schema().field(name).type) for name, values in columns.items()}, schema())
-        self._table.write_table(table, row_group_size=max(len(table), 1))
+        with writing(self.folder):
+            self._table.write_table(table, row_group_size=max(len(table), 1))
         self._rows, self.pending = [], 0
 
     def _close(self) -> None:
-        self._table.close()
-        for array in self._arrays.values():
-            array.close()
+        with ExitStack() as stack:  # all of them, whatever one of them says
+            for one in (self._table, *self._arrays.values()):
+                stack.callback(one.close)
 
 
 class _Growing:
@@ -162,9 +179,9 @@ class _Growing:
     def close(self) -> None:
         """Write the final length."""
         if not self.file.closed:
-            self.file.seek(0)
-            self._header()
-            self.file.close()
+            with self.file:
+                self.file.seek(0)
+                self._header()
 
     def _header(self) -> None:
         described = np.lib.format.dtype_to_descr(self.kind)

@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 
+from housemates.checksums import read_json
 from housemates.evaluation.play import Mind, play
 from housemates.evaluation.shipping import ship_policy
 from housemates.homes.home import Home
-from housemates.kernels.files import write_whole
+from housemates.kernels.files import write_json
 from housemates.learning.settings import to_json
 from housemates.learning.trainer import BEFORE_STEPS
 from housemates.policies import partners as registry
@@ -101,8 +102,7 @@ def recipe_hash(run: Run) -> str:
 
 def mark(run: Path, measured: dict[str, Any] | None = None) -> None:
     """Make a run (its folder may be new) a holdout, or write down how competent it is."""
-    text = json.dumps(measured or {"members": []}, indent=1) + "\n"
-    write_whole(run / MARKER, lambda file: file.write(text.encode()))
+    write_json(run / MARKER, measured or {"members": []})
 
 
 def read_mark(run: Path) -> dict[str, Any]:
@@ -110,13 +110,7 @@ def read_mark(run: Path) -> dict[str, Any]:
     path = run / MARKER
     if not path.is_file():
         return {}
-    try:
-        found = json.loads(path.read_text())
-    except ValueError as error:
-        raise ValueError(f"{path} is damaged ({error}) - delete it and run: housemates holdouts train") from error
-    if not isinstance(found, dict):
-        raise ValueError(f"{path} does not describe a holdout - delete it and run: housemates holdouts train")
-    return found
+    return read_json(path, "delete it and run: housemates holdouts train")
 
 
 def measure(

@@ -1,14 +1,19 @@
 """What evaluations leave behind: one row per episode, in parquet files that every table, figure and test is made from.
 
-Nothing is averaged here. A file is read only if its columns are the ones below (but for LATER), so that old files fail loudly.
+Nothing is averaged here. A file is read only if its columns are the ones below (but for LATER) and their values are those
+that were written, so that old and damaged files fail loudly. Rows of an earlier version without checksum are given one, if you
+trust them, by: python -m housemates.evaluation.rows FILE ...
 """
 
 from __future__ import annotations
 
+import hashlib
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from housemates.checksums import reading
 from housemates.kernels.files import write_whole
 
 if TYPE_CHECKING:
@@ -24,6 +29,8 @@ UNKNOWN = -1
 """A number that nobody wrote down when the agent was trained."""
 BUDGETS = ("stage1_decisions", "stage1_steps", "stage2_decisions", "stage2_steps")
 """What either stage of the agent's training has cost."""
+CHECKSUM = b"housemates.sha256"
+"""Where a file's metadata has the checksum of its values."""
 NOBODY, AGENT, PARTNER = 0, 1, 2
 """Values in `subgoals`: who achieved it."""
 COLUMNS = {
@@ -119,28 +126,63 @@ def write_rows(path: Path | str, rows: pa.Table) -> None:
     from pyarrow import parquet
 
     _check(rows, "the rows to write")
-    write_whole(Path(path), lambda file: parquet.write_table(rows, file, compression="zstd"))
+    marked = rows.replace_schema_metadata({CHECKSUM: checksum(rows)})
+    write_whole(Path(path), lambda file: parquet.write_table(marked, file, compression="zstd", write_page_checksum=True))
 
 
 def read_rows(paths: Path | str | Iterable[Path | str]) -> pa.Table:
     """The rows of one or several parquet files, in this order."""
+    return join_rows(_read(path) for path in ([Path(paths)] if isinstance(paths, Path | str) else map(Path, paths)))
+
+
+def _read(path: Path, trusted: bool = False) -> pa.Table:
+    """The rows of one file; trusted: also without a checksum."""
     import pyarrow as pa
     from pyarrow import parquet
 
-    tables = []
-    for path in [Path(paths)] if isinstance(paths, Path | str) else map(Path, paths):
-        if not path.is_file():
-            raise FileNotFoundError(f"no {path} - make it with: housemates evaluate RUN")
-        try:
-            table = parquet.read_table(path)
-        except (pa.ArrowException, OSError) as error:
-            raise ValueError(f"{path} is damaged or no parquet file ({str(error).splitlines()[0]}) - evaluate again") from error
-        for name, value in LATER.items():
-            if name not in table.column_names:
-                table = table.append_column(name, pa.array([value] * len(table), schema().field(name).type))
-        _check(table, str(path))
-        tables.append(table.select(list(COLUMNS)).cast(schema()))
-    return join_rows(tables)
+    if not path.is_file():
+        raise FileNotFoundError(f"no {path} - make it with: housemates evaluate RUN")
+    with reading(path, "evaluate again"):
+        table = parquet.read_table(path, page_checksum_verification=True)
+    whole = table
+    for name, value in LATER.items():
+        if name not in table.column_names:
+            whole = whole.append_column(name, pa.array([value] * len(table), schema().field(name).type))
+    _check(whole, str(path))
+    written = (table.schema.metadata or {}).get(CHECKSUM)
+    if written is None and not trusted:
+        trust = f"if you trust it: python -m housemates.evaluation.rows {path}"
+        raise ValueError(f"{path} has no checksum (it is of an earlier version) - evaluate again, or {trust}")
+    with reading(path, "evaluate again"):
+        table.validate(full=True)
+        if written is not None and written != checksum(table):
+            raise ValueError("its values are not those that were written")
+    return whole.select(list(COLUMNS)).cast(schema())
+
+
+def checksum(rows: pa.Table) -> bytes:
+    """A checksum of all values, however a file or memory holds them."""
+    import pyarrow as pa
+    from pyarrow.compute import call_function
+
+    digest = hashlib.sha256()
+    for name, kind in COLUMNS.items():
+        if name in LATER and name not in rows.column_names:
+            continue
+        column = rows.column(name)
+        digest.update(f"{name} {kind} {len(column)}\n".encode())
+        # Of words and lists the lengths come first, then everything in them one after the other.
+        if pa.types.is_string(column.type):
+            digest.update(call_function("binary_length", [column]).to_numpy().tobytes())
+            for words in column.chunks:
+                everything = pa.ListArray.from_arrays([0, len(words)], words)
+                digest.update(call_function("binary_join", [everything, ""])[0].as_buffer())
+            continue
+        if pa.types.is_list(column.type):
+            digest.update(call_function("list_value_length", [column]).to_numpy().tobytes())
+            column = call_function("list_flatten", [column])
+        digest.update(column.to_numpy().tobytes())
+    return digest.hexdigest().encode()
 
 
 def _check(table: pa.Table, where: str) -> None:
@@ -155,3 +197,9 @@ def _check(table: pa.Table, where: str) -> None:
             raise ValueError(f"{where} has '{field.name}' of type {found} instead of {field.type} - evaluate again")
         if table.column(field.name).null_count:
             raise ValueError(f"{where} has an empty '{field.name}' - every row needs every column; evaluate again")
+
+
+if __name__ == "__main__":
+    for file in map(Path, sys.argv[1:]):
+        write_rows(file, trusted := _read(file, trusted=True))
+        print(f"{file}: {trusted.num_rows} rows, unchanged, with a checksum")

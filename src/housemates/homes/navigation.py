@@ -6,7 +6,8 @@ Computed once per home, kept in the cache folder and memory-mapped, so that a st
 from __future__ import annotations
 
 import hashlib
-import zipfile
+import io
+import warnings
 import zlib
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -19,13 +20,14 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numba import njit
 
+from housemates.checksums import reading
 from housemates.homes.floor import REACH_3D, Floor
 from housemates.homes.home import Home, Receptacle
 from housemates.kernels import cache_folder, distance, exact, paths, sight
 from housemates.kernels.compile import announce
 from housemates.kernels.distance import distance_field, nearest_free
 from housemates.kernels.exact import hypot
-from housemates.kernels.files import write_whole
+from housemates.kernels.files import read_arrays, write_whole
 from housemates.kernels.paths import corner_path_length, next_corners
 
 SPACING = 0.05
@@ -229,24 +231,30 @@ def _files(home: Home) -> tuple[Path, Path]:
 def _load(home: Home) -> Navigation | None:
     """What the cache folder holds for a home; None if it holds nothing or something damaged."""
     small, large = _files(home)
-    try:
-        with np.load(small, allow_pickle=False) as data:
-            approach, flat, counts, check = (data[k] for k in ("approach", "start", "counts", "check"))
-        corner = np.asarray(np.load(large, mmap_mode="r", allow_pickle=False))
-        whole = corner.shape == (len(approach), len(home.floor.cells)) and zlib.crc32(corner.data) == int(check)
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error):
+    if not small.exists() or not large.exists():
         return None
-    if not whole or len(counts) != len(home.receptacles):
+    try:
+        with reading(small, "it is made again"):
+            arrays = read_arrays(small)
+            approach, flat, counts = (arrays[k] for k in ("approach", "start", "counts"))
+            if str(arrays["home"]) != home.content_hash or int(arrays["check"]) != zlib.crc32(large.read_bytes()):
+                raise ValueError("it is not what was written for this home")
+            corner = np.asarray(np.load(large, mmap_mode="r", allow_pickle=False))
+    except ValueError as error:
+        warnings.warn(str(error), stacklevel=2)
         return None
     return Navigation(approach, corner, tuple(np.split(flat, np.cumsum(counts)[:-1])))
 
 
 def _save(home: Home, approach: np.ndarray, corner: np.ndarray, start: tuple[np.ndarray, ...]) -> np.ndarray:
-    """Write the cache files; returns the corners, memory-mapped."""
+    """Write the cache files, the small one with a checksum of the large one; returns the corners, memory-mapped."""
     small, large = _files(home)
     counts = np.array([len(s) for s in start], np.int64)
     flat = np.concatenate([*start, np.empty(0, np.int32)]).astype(np.int32)
-    write_whole(large, lambda file: np.save(file, corner))
-    check = np.uint32(zlib.crc32(corner.data))
-    write_whole(small, lambda file: np.savez(file, approach=approach, start=flat, counts=counts, check=check))
+    content = io.BytesIO()
+    np.save(content, corner)
+    arrays = {"approach": approach, "start": flat, "counts": counts, "home": np.array(home.content_hash)}
+    arrays["check"] = np.array(zlib.crc32(content.getbuffer()), np.uint32)
+    write_whole(large, lambda file: file.write(content.getbuffer()))
+    write_whole(small, lambda file: np.savez(file, **arrays))  # ty: ignore[invalid-argument-type]
     return np.asarray(np.load(large, mmap_mode="r", allow_pickle=False))

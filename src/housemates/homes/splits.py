@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -41,8 +42,12 @@ def load_split(split: str, seed: int = 0, progress: Progress | None = None) -> l
     path = cache_path(split, seed)
     if path.exists():
         try:
-            return load_homes(path)
-        except ValueError:
+            homes = load_homes(path)
+            if [home.name for home in homes] == [f"{split}/{index}" for index in range(split_size(split)[0])]:
+                return homes
+            raise ValueError(f"{path} is damaged (it holds other homes)")
+        except ValueError as error:
+            warnings.warn(f"{str(error).partition(' - ')[0]} - these homes are made again", stacklevel=2)
             path.unlink(missing_ok=True)
     homes = make_split(split, seed, progress)
     save_homes(path, homes)

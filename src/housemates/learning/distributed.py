@@ -170,6 +170,13 @@ def give_up(reason: str) -> bool:
     return True
 
 
+def pausing() -> list[int]:
+    """Signals that let training pause with a resume point: an interrupt, a request to end, a terminal that is closed (unless
+    that is to be ignored, as `nohup` wants it)."""
+    ignored = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    return [signal.SIGINT, signal.SIGTERM, *([] if ignored else [signal.SIGHUP])]
+
+
 def launch(workers: int, arguments: Sequence[str]) -> int:
     """Run `housemates ARGUMENTS` as a torchrun group on this machine; returns its exit code.
 
@@ -191,7 +198,7 @@ def launch(workers: int, arguments: Sequence[str]) -> int:
                 os.killpg(process.pid, signal.SIGTERM)
             stop.touch()
 
-        before = {number: signal.signal(number, pause) for number in (signal.SIGINT, signal.SIGTERM)}
+        before = {number: signal.signal(number, pause) for number in pausing()}
         try:
             code, reason = process.wait(), stop.with_name(REASON)
             if reason.is_file():

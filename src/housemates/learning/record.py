@@ -9,7 +9,7 @@ import importlib.util
 import sys
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -46,7 +46,9 @@ class Record:
             self.sinks.append(_wandb(self.folder, self.title, self.config or {}, self.stack))
         if importlib.util.find_spec("tensorboard") is not None:
             self.sinks.append(_tensorboard(self.folder / "tensorboard", self.stack))
-        self.sinks.append(_console(self.title, self.budget, self.stack))
+        # Nobody stops training by closing the terminal it writes to.
+        self.stack.enter_context(suppress(OSError))
+        self.sinks.append(_until_closed(_console(self.title, self.budget, self.stack)))
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
@@ -66,6 +68,21 @@ class Record:
             words = f"warning: {name} nearly always decides the same: entropy below {COLLAPSED:.2f} for {PATIENCE} updates"
             remedy = "it will hardly learn any more; lower ppo.learning_rate or raise ppo.entropy in a new run"
             print(f"{words} (now update {row['update']:,}) - {remedy}", file=sys.stderr, flush=True)
+
+
+def _until_closed(sink: Callable[[Row], None]) -> Callable[[Row], None]:
+    """A sink that is left alone once it cannot be written to any more."""
+    closed = False
+
+    def tell(row: Row) -> None:
+        nonlocal closed
+        if not closed:
+            try:
+                sink(row)
+            except OSError:
+                closed = True
+
+    return tell
 
 
 def line(row: Row, budget: Budget) -> str:

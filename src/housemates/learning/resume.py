@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
+import platform
 import shutil
+import warnings
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors import SafetensorError
 from safetensors.numpy import load as unpack
 from safetensors.numpy import save as pack
 
+from housemates.checksums import reading, seal, unseal
+from housemates.kernels.files import sync, write_whole
 from housemates.learning.distributed import Group
 
 LATEST = "LATEST"
+"""The file that names the newest resume point."""
+NONE = "none"
+"""What it says before the first point is whole."""
+TIMED = ("seconds", "metrics_bytes")
+"""What is kept apart because it depends on the machine's speed; everything else is the same bytes in equal runs."""
+LOCK = ".lock"
+"""The file in a run's folder that whoever trains it holds a lock on."""
 
 
 def save(folder: Path, update: int, arrays: dict[str, np.ndarray], meta: dict[str, Any], group: Group) -> None:
@@ -28,12 +41,17 @@ def save(folder: Path, update: int, arrays: dict[str, np.ndarray], meta: dict[st
             shutil.rmtree(scratch, ignore_errors=True)
             scratch.mkdir(parents=True)
         group.wait()
-        content, text = pack(arrays), json.dumps(meta)
+        content = pack(arrays)
         write(scratch / f"{group.rank}.safetensors", content)
-        digests = {"arrays": hashlib.sha256(content).hexdigest(), "meta": hashlib.sha256(text.encode()).hexdigest()}
-        write(scratch / f"{group.rank}.json", json.dumps({"sha256": digests, "meta": meta}).encode())
+        same = {key: value for key, value in meta.items() if key not in TIMED}
+        described = {"arrays": hashlib.sha256(content).hexdigest(), "meta": same}
+        timed = {key: value for key, value in meta.items() if key in TIMED}
+        for part, values in ((f"{group.rank}.json", described), (f"{group.rank}.time.json", timed)):
+            write(scratch / part, json.dumps(seal(part, values)).encode())
         group.wait()
         if group.rank == 0:
+            if not (folder / LATEST).exists():
+                replace(folder / LATEST, NONE.encode())
             shutil.rmtree(final, ignore_errors=True)
             scratch.rename(final)
             sync(folder)
@@ -54,19 +72,54 @@ def save(folder: Path, update: int, arrays: dict[str, np.ndarray], meta: dict[st
 def load(folder: Path, group: Group) -> tuple[dict[str, np.ndarray], dict[str, Any]] | None:
     """This worker's part of the newest resume point, None if there is none."""
     pointer = folder / LATEST
+    points = sorted(p.name for p in folder.iterdir() if p.is_dir() and p.name.isdigit()) if folder.is_dir() else []
     if not pointer.exists():
+        if points:
+            remedy = f"write {points[-1]} into that file to continue, or delete {folder} to start again"
+            raise ValueError(f"{folder} has resume points but no {LATEST}, which names the newest - {remedy}")
         return None
-    point = folder / pointer.read_text().strip()
-    try:
-        described = json.loads((point / f"{group.rank}.json").read_text())
+    name = pointer.read_text(errors="replace").strip()
+    if name == NONE:
+        return None
+    if name not in points:
+        there = f"write the name of one into it ({', '.join(points)})" if points else f"delete {folder} to start again"
+        raise ValueError(f"{pointer} names the resume point {name!r}, which is not there - {there}")
+    point = folder / name
+    with reading(point, f"delete {folder} to start again"):
+        described, timed = (_part(point / f"{group.rank}.{kind}") for kind in ("json", "time.json"))
         content = (point / f"{group.rank}.safetensors").read_bytes()
-        if hashlib.sha256(content).hexdigest() != described["sha256"]["arrays"]:
+        if hashlib.sha256(content).hexdigest() != described["arrays"]:
             raise ValueError(f"{group.rank}.safetensors is not what was written")
-        if hashlib.sha256(json.dumps(described["meta"]).encode()).hexdigest() != described["sha256"]["meta"]:
-            raise ValueError(f"{group.rank}.json was edited")
-        return unpack(content), described["meta"]
-    except (OSError, SafetensorError, ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"the resume point {point} is damaged ({error}) - delete {folder} to start again") from error
+        return unpack(content), described["meta"] | timed
+
+
+def _part(path: Path) -> dict[str, Any]:
+    """What one of the JSON files of a resume point holds."""
+    try:
+        return unseal(path.name, json.loads(path.read_bytes()))
+    except ValueError as error:
+        raise ValueError(f"{path.name}: {error}") from error
+
+
+@contextmanager
+def held(folder: Path) -> Generator[None]:
+    """Keep other processes from training the run in a folder. The lock ends with the process, however that ends."""
+    with (folder / LOCK).open("a+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            file.seek(0)
+            who = file.read(100).strip() or "another process"
+            raise ValueError(f"{folder} is being trained by {who} - wait until it is done, or stop it first") from error
+        except OSError as error:
+            warnings.warn(f"{folder} cannot be locked ({error.strerror}): let no other process train it", stacklevel=3)
+        file.truncate(0)
+        file.write(f"process {os.getpid()} on {platform.node()}\n")
+        file.flush()
+        try:
+            yield
+        finally:
+            file.truncate(0)
 
 
 def append(path: Path, row: dict[str, Any]) -> None:
@@ -94,14 +147,7 @@ def truncate(path: Path, size: int) -> None:
 
 def replace(path: Path, content: bytes) -> None:
     """Write a file so that it holds either the old content or the new, whatever happens."""
-    scratch = path.with_name(f".{path.name}.new")
-    try:
-        write(scratch, content)
-        scratch.replace(path)
-    except OSError:
-        scratch.unlink(missing_ok=True)
-        raise
-    sync(path.parent)
+    write_whole(path, lambda file: file.write(content))
 
 
 def write(path: Path, content: bytes) -> None:
@@ -110,12 +156,3 @@ def write(path: Path, content: bytes) -> None:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
-
-
-def sync(path: Path) -> None:
-    """Wait until the disk has a file or the entries of a folder."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -18,6 +18,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 
 import housemates
+from housemates.checksums import read_json, seal
 from housemates.policies.config import PolicyConfig
 from housemates.policies.policy import Policy
 from housemates.tasks.goals import ACTIONS
@@ -51,7 +52,7 @@ def save_policy(folder: Path | str, policy: Policy, meta: dict[str, Any]) -> Non
         "meta": meta,
     }
     try:
-        text = json.dumps(description, indent=2, allow_nan=False) + "\n"
+        text = json.dumps(seal(DESCRIPTION, description), indent=2, allow_nan=False) + "\n"
     except (TypeError, ValueError) as error:
         raise ValueError(f"meta of the policy for {folder} is not JSON: {error} - give numbers, texts, lists, dicts") from error
     try:
@@ -107,11 +108,8 @@ def read_description(folder: Path | str) -> dict[str, Any]:
     for name in (DESCRIPTION, WEIGHTS):
         if not (Path(folder) / name).is_file():
             raise FileNotFoundError(f"no {name} in {folder} - give a folder that holds {WEIGHTS} and {DESCRIPTION}")
-    try:
-        description = json.loads(path.read_bytes())
-    except ValueError as error:
-        raise ValueError(f"{path} is damaged ({error}) - restore it from a copy") from error
-    if not isinstance(description, dict) or not isinstance(description.get("format"), int):
+    description = read_json(path, "restore it from a copy")
+    if not isinstance(description.get("format"), int):
         raise ValueError(f"{path} does not describe a policy - give a folder that `save_policy` wrote")
     if description["format"] > FORMAT:
         raise ValueError(f"{path} has format {description['format']}, newer than {FORMAT} - update housemates")

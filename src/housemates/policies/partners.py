@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
-from housemates.kernels.files import write_whole
+from housemates.checksums import read_json, reading
+from housemates.kernels.files import write_json
 from housemates.sim.scripted import SCRIPTS, script
 
 if TYPE_CHECKING:
@@ -31,6 +33,9 @@ POPULATION = Path("stage1") / "population.json"
 PARTNERS = Path("stage2") / "partners.json"
 """Where a run tells whom its coordination agent was trained with."""
 AGENT = Path("stage2") / "agent"
+LIST = "partners"
+"""The entry of these files that has the list."""
+RESTORE = "restore it from a copy"
 BEST_RESPONSE = "best_response"
 """Method of agents that were trained for one partner only, perhaps a holdout: a measure for others. Nobody trains with them."""
 PRETRAINED = "pretrained/"
@@ -86,21 +91,23 @@ def write_partners(path: Path, partners: Sequence[Partner], run: Path) -> None:
         if partner.kind in ("learned", "latent") and place.is_absolute() and place.is_relative_to(run.resolve()):
             partner = dataclasses.replace(partner, path=place.relative_to(run.resolve()).as_posix())
         rows.append(to_json(partner))
-    text = json.dumps(rows, indent=1) + "\n"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, lambda file: file.write(text.encode()))
+    write_json(path, {LIST: rows})
 
 
 def read_partners(path: Path, run: Path) -> list[Partner]:
     """The inverse of `write_partners`; all folders are absolute."""
-    try:
-        rows = json.loads(path.read_text())
-    except FileNotFoundError as error:
-        raise FileNotFoundError(f"no {path.name} in {path.parent} - train that stage to its end first") from error
-    except ValueError as error:
-        raise ValueError(f"{path} is damaged ({error}) - restore it from a copy") from error
-    if not isinstance(rows, list):
-        raise ValueError(f"{path} is no list of partners - restore it from a copy")
+    if not path.is_file():
+        raise FileNotFoundError(f"no {path.name} in {path.parent} - train that stage to its end first")
+    with reading(path, RESTORE):
+        found = json.loads(path.read_bytes())
+    if isinstance(found, list):
+        warnings.warn(f"{path} has no checksum (it is of an earlier version): damage stays unseen", stacklevel=2)
+        found = {LIST: found}
+    else:
+        found = read_json(path, RESTORE)
+    rows = found.get(LIST)
+    if not isinstance(rows, list) or len(found) > 1:
+        raise ValueError(f"{path} is no list of partners - {RESTORE}")
     return [_placed(from_json(row, str(path)), run) for row in rows]
 
 
@@ -283,15 +290,13 @@ def _run_meta(folder: Path) -> dict[str, Any]:
     run = folder if (folder / "config.json").is_file() else _run_of(folder)
     if run is None:
         return {}
-    try:
-        config = json.loads((run / "config.json").read_text())
+    config = read_json(run / "config.json", RESTORE)
+    with reading(run / "config.json", RESTORE):
         return {
             **{key: config[key] for key in ("task", "method", "observations")},
             "seed": config["training"]["seed"],
             "zero_shot": config.get("zero_shot", True),
         }
-    except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"{run / 'config.json'} is damaged ({error}) - restore it from a copy") from error
 
 
 def _same(one: Partner, other: Partner) -> bool:

@@ -7,7 +7,6 @@ RUN/stage2/  metrics.jsonl  agent/{policy.safetensors, policy.json}  partners.js
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import signal
@@ -23,13 +22,15 @@ from typing import Any
 import torch
 
 import housemates
+from housemates.checksums import read_json
 from housemates.homes.home import Home
+from housemates.kernels.files import write_json
 from housemates.learning import distributed
 from housemates.learning.disturbances import Disturbances
 from housemates.learning.divergence import diverged
 from housemates.learning.method import Method
 from housemates.learning.record import Record
-from housemates.learning.resume import replace as write_anew
+from housemates.learning.resume import held
 from housemates.learning.settings import change, from_json, nearest, to_json
 from housemates.learning.trainer import BEFORE_STEPS, Trainer, Training
 from housemates.policies.checkpoint import read_description
@@ -168,11 +169,7 @@ def read(folder: Path) -> Run:
     path = folder / CONFIG
     if not path.is_file():
         raise FileNotFoundError(f"no {CONFIG} in {folder} - give the folder of a run")
-    try:
-        values = json.loads(path.read_text())
-    except (ValueError, OSError) as error:
-        raise ValueError(f"{path} is damaged ({error}) - restore it from a copy") from error
-    return from_json(Run, _complete(values, path) if isinstance(values, dict) else values, str(path))
+    return from_json(Run, _complete(read_json(path, "restore it from a copy"), path), str(path))
 
 
 LATER = {"taste": 0.0, "late_weight": None}
@@ -230,6 +227,19 @@ def work(
     """
     run = read(folder)
     check_versions(run, folder)
+    # One process of a group holds the lock for all.
+    with held(folder) if os.environ.get("RANK", "0") == "0" else nullcontext():
+        return _work(folder, run, load, hours, wandb, quiet)
+
+
+def _work(
+    folder: Path,
+    run: Run,
+    load: Callable[[Run], tuple[Sequence[Home], Episodes]],
+    hours: float | None,
+    wandb: bool,
+    quiet: bool,
+) -> bool:
     torch.set_num_threads(run.threads)
     if run.device == "cuda":
         if not torch.cuda.is_available():
@@ -323,7 +333,7 @@ def _train(folder: Path, run: Run, stage: int, trainer: Trainer, until: float | 
 
 
 def _write(folder: Path, run: Run) -> None:
-    write_anew(folder / CONFIG, (json.dumps(to_json(run), indent=2) + "\n").encode())
+    write_json(folder / CONFIG, to_json(run))
 
 
 @contextmanager
@@ -335,7 +345,7 @@ def stopping(trainer: Trainer) -> Generator[None]:
         trainer.stopping = True
         signal.signal(number, before[number])
 
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in distributed.pausing():
         before[number] = signal.signal(number, stop)
     try:
         yield

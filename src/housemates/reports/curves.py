@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from housemates.checksums import read_json
 from housemates.reports import paper
 from housemates.reports.figures import GRID, canvas, colour
 from housemates.reports.summary import label
@@ -41,7 +42,7 @@ class Curve:
 
 def read_curves(run: Path) -> list[Curve]:
     """The curves of a run folder: one for each stage that has a log."""
-    config = json.loads((run / "config.json").read_text())
+    config = read_json(run / "config.json", "restore it from a copy")
     found = []
     for stage in STAGES:
         path = run / stage / "metrics.jsonl"

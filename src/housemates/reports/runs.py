@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from housemates.checksums import read_json
 from housemates.evaluation.metrics import Rows, rows_of
 from housemates.evaluation.rows import join_rows, read_rows
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 ROWS = "evaluation/episodes*.parquet"
 """Where a run keeps its rows; those of other splits and of --greedy in files of their own."""
 FILE = "episodes.parquet"
+AGAIN = "restore it from a copy, or make it again"
 SAME = ("evaluation", "control", "task", "split", "agent", "partner", "episode", "robot", "seed", "greedy", "environment")
 SAME += ("method", "observations")
 """Rows that agree in these are one game; several runs may each have played the same control."""
@@ -53,17 +54,9 @@ def read_source(path: Path) -> Source:
         raise FileNotFoundError(f"{path} has not been evaluated yet - run: housemates evaluate {path}")
     audit = path / "diversity.json"
     name = path.resolve().name
-    return Source(name, path, _json(path / "config.json"), rows, _json(audit) if audit.is_file() else None)
-
-
-def _json(path: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(path.read_text())
-    except ValueError as error:
-        raise ValueError(f"{path} is damaged ({error}) - restore it from a copy, or make it again") from error
-    if not isinstance(found, dict):
-        raise ValueError(f"{path} is damaged (it is no object) - restore it from a copy, or make it again")
-    return found
+    return Source(
+        name, path, read_json(path / "config.json", AGAIN), rows, read_json(audit, AGAIN) if audit.is_file() else None
+    )
 
 
 def gather(sources: Sequence[Source]) -> pa.Table:

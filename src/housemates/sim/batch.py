@@ -17,7 +17,7 @@ from housemates.sim import control, observe
 from housemates.sim.cameras import PICTURES, Cameras
 from housemates.sim.rules import WINDOW, Rules, numbers
 from housemates.sim.scripted import SCRIPTS
-from housemates.sim.state import MOST_ROBOTS, MUST_DECIDE, TRACE, Fields, allocate
+from housemates.sim.state import MOST_ROBOTS, MUST_DECIDE, TRACE, Fields, allocate, copy_of
 from housemates.sim.supports import supports
 from housemates.sim.tick import advance, begin, reset_all, tell
 from housemates.sim.world import World, pack
@@ -251,7 +251,7 @@ class Batch:
 
     def save(self) -> dict[str, np.ndarray]:
         """A copy of the complete state; `restore` continues from it bit for bit."""
-        return {"state": self.records.copy(), "ended": self.ended_records.copy()}
+        return {"state": copy_of(self.records), "ended": copy_of(self.ended_records)}
 
     def restore(self, saved: dict[str, np.ndarray]) -> None:
         """Go back to a saved state of a batch of the same size."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -17,13 +16,14 @@ from typing import Any
 import numpy as np
 
 from housemates import __version__
+from housemates.checksums import reading
 from housemates.homes.home import Home
-from housemates.kernels.files import write_whole
+from housemates.kernels.files import read_arrays, write_whole
 from housemates.sim.batch import Batch, Step
 from housemates.sim.events import happened, plan_of
 from housemates.sim.rules import Reward, Rules
 from housemates.sim.scripted import SCRIPTS
-from housemates.sim.state import MUST_DECIDE, OUTCOMES, STATE
+from housemates.sim.state import MUST_DECIDE, OUTCOMES, STATE, copy_of
 from housemates.tasks.episodes import Episodes
 from housemates.tasks.goals import ACTIONS, NO_OP
 
@@ -125,7 +125,7 @@ class Recorder:
         self.names = list(names) if names is not None else _names(batch, home)
         if len(self.names) != batch.robots:
             raise ValueError(f"{batch.robots} robots play, but {len(self.names)} names were given - give one each")
-        self._start = batch.records[home : home + 1].copy()
+        self._start = copy_of(batch.records[home : home + 1])
         self._frames: dict[str, list[np.ndarray]] = {name: [] for name in FRAMES}
         self._digest = hashlib.sha256()
         self._decisions: list[tuple[int, int, int, int]] = []
@@ -175,7 +175,7 @@ class Recorder:
     def finish(self) -> Recording:
         """The recording up to now."""
         batch, state = self.batch, self.batch.state
-        start, row = self._start.copy(), int(state.episode[self.home])
+        start, row = copy_of(self._start), int(state.episode[self.home])
         home = int(start["home"][0])
         episode = {name: np.array(array[row : row + 1]) for name, array in batch.episodes.arrays().items()}
         # A recording is played again in a list of one home and one episode.
@@ -316,15 +316,12 @@ def load_recording(path: Path) -> Recording:
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"no recording at {path} - make one with: housemates watch --scripted --record {path}")
-    try:
-        with np.load(path, allow_pickle=False) as data:
-            header = json.loads(bytes(data["header"]))
-            arrays = {name: data[name] for name in data.files if name != "header"}
+    with reading(path, "record the episode again"):
+        arrays = read_arrays(path)
+        header = json.loads(arrays.pop("header").tobytes())
         version = header["format"]
         if version == FORMAT:
             return _assemble(header, arrays)
-    except (zipfile.BadZipFile, KeyError, TypeError, ValueError, EOFError) as error:
-        raise ValueError(f"{path} is not a whole recording ({error}) - record the episode again") from error
     raise ValueError(f"{path} has format {version}, this version reads {FORMAT} - record the episode again")
 
 

@@ -127,6 +127,13 @@ def blank(count: int, kind: np.dtype) -> np.ndarray:
     return np.zeros(count, kind)
 
 
+def copy_of(records: np.ndarray) -> np.ndarray:
+    """A copy of records whose bytes are all decided: those between the fields, which belong to nobody, are zero."""
+    copied = np.zeros(records.shape, records.dtype)
+    copied[...] = records
+    return copied
+
+
 def allocate(homes: int, robots: int) -> tuple[np.ndarray, np.ndarray]:
     """Records (STATE [E], ENDED [E]) for E homes and R robots, filled so that everybody waits for a reset."""
     state, ended = blank(homes, STATE), blank(homes, ENDED)

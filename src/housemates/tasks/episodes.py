@@ -9,8 +9,8 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
+import warnings
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -66,9 +66,9 @@ def load_episodes(
     if clutter == 0 and (packaged := packaged_episodes(task, split)) is not None and _same_homes(packaged, homes):
         return packaged
     folder = cache_folder() / "episodes" / f"{task}-{split}-{_digest(task, split, homes, clutter)}"
-    # A damaged folder is made again and replaced.
-    with suppress(ValueError, FileNotFoundError):
-        return read_episodes(folder, homes)
+    found = _cached(folder, task, split, homes)
+    if found is not None:
+        return found
     made = make_episodes(task, split, homes, clutter, progress)
     if clutter == 0 and homes_hash(homes) == manifest()["homes"][split] and episodes_hash(made) != expected_hash(task, split):
         print(
@@ -76,8 +76,12 @@ def load_episodes(
             "please report it with this machine's processor; results from here cannot be compared bit for bit",
             file=sys.stderr,
         )
+    # Another process may have made them meanwhile; a folder that is whole is left alone, since somebody may be reading it.
+    if (found := _cached(folder, task, split, homes)) is not None:
+        return found
     save_episodes(folder, made)
-    return read_episodes(folder, homes)
+    # Not read back: another process may be replacing the folder.
+    return made
 
 
 def make_episodes(task: str, split: str, homes: Sequence[Home], clutter: int = 0, progress: Progress | None = None) -> Episodes:
@@ -91,6 +95,20 @@ def make_episodes(task: str, split: str, homes: Sequence[Home], clutter: int = 0
 def _same_homes(episodes: Episodes, homes: Sequence[Home]) -> bool:
     """Whether episodes were made for these homes."""
     return episodes.hashes == tuple(home.content_hash for home in homes)
+
+
+def _cached(folder: Path, task: str, split: str, homes: Sequence[Home]) -> Episodes | None:
+    """The episodes in a folder of the cache; None if it is absent or damaged."""
+    try:
+        found = read_episodes(folder, homes)
+        if (found.task, found.split) == (task, split):
+            return found
+        raise ValueError(f"{folder} is damaged (it holds {found.task} {found.split})")
+    except FileNotFoundError:
+        return None
+    except ValueError as error:
+        warnings.warn(f"{str(error).partition(' - ')[0]} - these episodes are made again", stacklevel=3)
+        return None
 
 
 def with_approach(episodes: Episodes, homes: Sequence[Home]) -> Episodes:

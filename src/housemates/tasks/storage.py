@@ -1,7 +1,8 @@
 """A set of episodes: who lies where and belongs where, as compact arrays, and the same on disk.
 
 On disk it is a folder with one `.npy` file per array, read memory-mapped, and `episodes.json`, which names the task and
-the homes (by content hash) the episodes were made for. A folder is written aside and renamed, so it is whole or absent.
+the homes (by content hash) the episodes were made for and has a checksum of every array and of itself. A folder is written
+aside and renamed, so it is whole or absent.
 """
 
 from __future__ import annotations
@@ -15,11 +16,14 @@ from pathlib import Path
 
 import numpy as np
 
+from housemates.checksums import file_digest, reading, seal, unseal
 from housemates.homes.home import Home
 from housemates.homes.objects import NAMES
+from housemates.kernels.files import writing
 
-FORMAT = 1
+FORMAT = 2
 """Version of the files; another version is refused."""
+HEADER = "episodes.json"
 CLUTTER = 10
 """Most clutter objects in an episode (spec section 14, 31)."""
 SPAWNS = 4
@@ -164,17 +168,19 @@ def save_episodes(folder: Path, episodes: Episodes) -> None:
     """Write episodes as a folder of files; an older folder of that name is replaced."""
     names = [f.name for f in fields(Episodes) if f.name not in (*ARRAYS, *OPTIONAL)]
     arrays = episodes.arrays()
-    header = {"format": FORMAT, **{n: getattr(episodes, n) for n in names}, "count": len(episodes), "arrays": list(arrays)}
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(dir=folder.parent, prefix=folder.name, suffix=".tmp"))
-    try:
-        temporary.chmod(0o755)
-        for name, array in arrays.items():
-            np.save(temporary / f"{name}.npy", array, allow_pickle=False)
-        (temporary / "episodes.json").write_text(json.dumps(header, indent=1))
-        _put_in_place(temporary, folder)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+    header = {"format": FORMAT, **{n: getattr(episodes, n) for n in names}, "count": len(episodes)}
+    with writing(folder):
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        temporary = Path(tempfile.mkdtemp(dir=folder.parent, prefix=folder.name, suffix=".tmp"))
+        try:
+            temporary.chmod(0o755)
+            for name, array in arrays.items():
+                np.save(temporary / f"{name}.npy", array, allow_pickle=False)
+            header["arrays"] = {name: file_digest(temporary / f"{name}.npy") for name in arrays}
+            (temporary / HEADER).write_text(json.dumps(seal(HEADER, header), indent=1))
+            _put_in_place(temporary, folder)
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
 
 
 def _put_in_place(new: Path, folder: Path) -> None:
@@ -196,23 +202,25 @@ def _put_in_place(new: Path, folder: Path) -> None:
 
 def read_episodes(folder: Path, homes: Sequence[Home]) -> Episodes:
     """Read a folder of episodes, memory-mapped, and make sure that it belongs to these homes."""
-    header_file = folder / "episodes.json"
+    header_file = folder / HEADER
     if not header_file.is_file():
-        raise FileNotFoundError(f"no episodes at {folder} (episodes.json is missing) - make them with: housemates episodes")
-    try:
-        header = json.loads(header_file.read_text())
+        raise FileNotFoundError(f"no episodes at {folder} ({HEADER} is missing) - make them with: housemates episodes")
+    with reading(folder, "delete it; it is made again on the next use"):
+        header = json.loads(header_file.read_bytes())
         version = header["format"]
+    if version != FORMAT:
+        raise ValueError(f"{folder} has format {version}, this version reads {FORMAT} - delete it and make it again")
+    with reading(folder, "delete it; it is made again on the next use"):
+        header = unseal(HEADER, header)
+        for name, written in header["arrays"].items():
+            if file_digest(folder / f"{name}.npy") != written:
+                raise ValueError(f"{name}.npy is not what was written")
         arrays = {name: np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False) for name in header["arrays"]}
         keys = {n: header[n] for n in ("task", "split", "seed")}
         episodes = Episodes(**keys, homes=tuple(header["homes"]), hashes=tuple(header["hashes"]), **arrays)
-        expected = {n: (k, (header["count"], *s)) for n, (k, s) in (ARRAYS | OPTIONAL).items() if n in arrays}
-    except (KeyError, TypeError, ValueError, EOFError, FileNotFoundError) as error:
-        raise ValueError(f"{folder} is damaged ({error}) - delete it; it is made again on the next use") from error
-    if version != FORMAT:
-        raise ValueError(f"{folder} has format {version}, this version reads {FORMAT} - delete it and make it again")
-    for name, (kind, shape) in expected.items():
-        if arrays[name].dtype != np.dtype(kind) or arrays[name].shape != shape:
-            raise ValueError(f"{folder / name}.npy is damaged (not {kind} {shape}) - delete {folder}; it is made again")
+        for name, (kind, shape) in (ARRAYS | OPTIONAL).items():
+            if name in arrays and (arrays[name].dtype != np.dtype(kind) or arrays[name].shape != (header["count"], *shape)):
+                raise ValueError(f"{name}.npy is not {kind} {shape}")
     _check_homes(folder, episodes, homes)
     return episodes
 
