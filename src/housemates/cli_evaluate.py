@@ -39,7 +39,7 @@ def evaluate(
     threads: int | None = None,
     out: Path | None = None,
 ) -> None:
-    """Let an agent play every episode with every partner, and write one row per game.
+    """Let an agent play every episode with every partner, and write one row per game; of a run, a few games as recordings.
 
     For a run: its agent with the partners of its training, with all holdouts of the task (strangers), and the controls: the
     agent blind to its partner, a scripted solo robot, a random partner. A run without a coordination agent (gt_coord, solo)
@@ -65,6 +65,7 @@ def evaluate(
             says so), or crossplay.parquet.
     """
     from housemates.evaluation.crossplay import crossplay
+    from housemates.evaluation.examples import FOLDER, save_examples
     from housemates.evaluation.rows import write_rows
     from housemates.kernels.files import check_place
     from housemates.policies import partners as registry
@@ -88,11 +89,15 @@ def evaluate(
             pairs, played, homes, rules, count=episodes, seed=seed, greedy=greedy, threads=workers, progress=report
         )
     write_rows(file, rows)
+    if run is not None:
+        save_examples(file.parent / FOLDER, pairs, played, homes, rules, episodes, seed, greedy)
     print(f"{what}, {episodes} episodes of {split}, seed {seed}{', greedy' if greedy else ''}; ± standard error over episodes")
     show(rows)
     if any(not pair.agent.meta.get("zero_shot", True) for pair in pairs):
         print("note: this agent was trained with holdouts (zero_shot = false); its rows with them are no zero-shot results")
     print(f"{rows.num_rows} rows: {file}")
+    if run is not None:
+        print(f"some of the games to look at: housemates watch {file.parent / FOLDER}")
 
 
 def of_run(
