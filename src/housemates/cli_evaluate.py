@@ -33,6 +33,7 @@ def evaluate(
     agents: Annotated[tuple[str, ...], arg(aliases=["--agent"])] = (),
     partners: Annotated[tuple[str, ...], arg(aliases=["--partner"])] = (),
     holdouts: tuple[Path, ...] = (),
+    allow: tuple[str, ...] = (),
     members: bool = False,
     split: SplitName = "eval",
     episodes: int = 100,
@@ -43,7 +44,7 @@ def evaluate(
     threads: int | None = None,
     out: Path | None = None,
 ) -> None:
-    """Let an agent play every episode with every partner, and write one row per game.
+    """Let an agent play every episode with every partner, and write one row per game; of a run, a few games as recordings.
 
     For a run: its agent with the partners of its training, with all holdouts of the task (strangers), and the controls: the
     agent blind to its partner, a scripted solo robot, a random partner. A run without a coordination agent (gt_coord, solo)
@@ -56,6 +57,8 @@ def evaluate(
         agents: Evaluate these instead of a run's agent; pretrained/NAME comes with the package (see `housemates partners`).
         partners: Meet these instead of the holdouts.
         holdouts: Folders of further holdouts (see `housemates holdouts train`) beside those that come with the package.
+        allow: Functions (package.module:function) that the list of partners in a run may name; what only a file names is
+            never run.
         members: Members of a run without coordination agent also meet the strangers, each as an agent of its own.
         split: The homes; choose settings on dev, look at eval once.
         episodes: How many of the split's episodes.
@@ -68,12 +71,15 @@ def evaluate(
             says so), or crossplay.parquet.
     """
     from housemates.evaluation.crossplay import check_count, crossplay
+    from housemates.evaluation.examples import FOLDER, save_examples
     from housemates.evaluation.kept import kept_beside
     from housemates.evaluation.metrics import rows_of
     from housemates.evaluation.rows import write_rows
     from housemates.kernels.files import check_place
+    from housemates.policies import partners as registry
     from housemates.reports.work import warnings
 
+    registry.allow(allow)
     if (run is None) == (not agents):
         raise ValueError("evaluate what? - give the folder of a run, or --agents with --partners")
     if run is not None:
@@ -97,6 +103,8 @@ def evaluate(
     write_rows(file, rows)
     if kept is not None:
         kept.remove()
+    if run is not None:
+        save_examples(file.parent / FOLDER, pairs, played, homes, rules, episodes, seed, greedy)
     print(f"{what}, {episodes} episodes of {split}, seed {seed}{', greedy' if greedy else ''}; ± standard error over episodes")
     show(rows)
     if any(not pair.agent.meta.get("zero_shot", True) for pair in pairs):
@@ -104,6 +112,8 @@ def evaluate(
     for words in warnings(rows_of(rows)):
         print(f"note: {words}")
     print(f"{rows.num_rows} rows: {file}")
+    if run is not None:
+        print(f"some of the games to look at: housemates watch {file.parent / FOLDER}")
 
 
 @contextmanager

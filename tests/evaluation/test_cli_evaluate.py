@@ -1,5 +1,7 @@
 """`housemates evaluate` and `housemates holdouts` from the command line, on a few dev episodes."""
 
+import sys
+
 import pytest
 
 from housemates.cli import main
@@ -9,6 +11,7 @@ from housemates.policies import partners
 from housemates.policies.checkpoint import save_policy
 from housemates.policies.partners import is_holdout, resolve_all
 from housemates.policies.policy import Policy
+from housemates.sim.recording import load_recording
 from small_runs import TINY, small_run
 
 FEW = ("--split", "dev", "--episodes", "3", "--threads", "1")
@@ -42,6 +45,22 @@ def test_a_run_is_evaluated_with_its_population_strangers_and_controls(run, tmp_
     assert "control: the agent cannot sense its partner" in out
 
 
+def test_a_few_games_of_a_run_are_kept_as_recordings(run, capsys):
+    assert main(["evaluate", str(run), *FEW]) == 0
+    assert f"housemates watch {run / 'evaluation' / 'recordings'}" in capsys.readouterr().out
+    rows = read_rows(run / "evaluation" / "episodes-dev.parquet").to_pylist()
+    found = [load_recording(path) for path in sorted((run / "evaluation" / "recordings").glob("*.npz"))]
+    assert len(found) == 5
+    met = set()
+    for recording in found:
+        header = recording.header
+        (partner,) = set(header["robots"]) - {"pbt/agent"}
+        (row,) = [r for r in rows if not r["control"] and (r["partner"], r["episode"]) == (partner, header["episode_id"])]
+        assert (header["steps"], header["outcome"] == "success") == (row["steps"], row["success"])
+        met.add(partner)
+    assert met == {"script/noop", "script/first_half", "script/second_half", "pbt/0", "pbt/1"}
+
+
 def test_without_learned_holdouts_the_command_says_so(run, capsys):
     assert main(["evaluate", str(run), *FEW]) == 0
     assert "there are no learned holdouts for tidy_house" in capsys.readouterr().out
@@ -52,6 +71,24 @@ def test_the_members_of_a_run_are_evaluated_together(tmp_path):
     assert main(["evaluate", str(run), *FEW, "--out", str(tmp_path / "rows.parquet")]) == 0
     rows = read_rows(tmp_path / "rows.parquet")
     assert rows["agent"].to_pylist() == ["gt/0"] * 3 + ["gt/1"] * 3
+
+
+def test_a_function_that_only_the_run_names_is_refused_and_one_that_is_allowed_plays(run, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(partners, "NAMED", set())
+    payload = "from pathlib import Path\nPath('ran').touch()\nimport numpy as np\n"
+    payload += "def act(seen):\n    return np.full(len(seen['state']), 21)\n"
+    (run / "payload.py").write_text(payload)
+    members = partners.read_partners(run / partners.PARTNERS, run)
+    friend = partners.Partner("friend", "function", "pbt.payload:act")
+    partners.write_partners(run / partners.PARTNERS, [*members, friend], run)
+    said = told(capsys, "evaluate", str(run), *FEW)
+    assert "stage2/partners.json names the function 'pbt.payload:act'" in said
+    assert not (tmp_path / "ran").exists()
+    assert main(["evaluate", str(run), *FEW, "--allow", "pbt.payload:act"]) == 0
+    assert (tmp_path / "ran").exists()
+    assert "friend" in read_rows(run / "evaluation" / "episodes-dev.parquet")["partner"].to_pylist()
+    sys.modules.pop("pbt.payload", None)
 
 
 def test_a_solo_robot_is_evaluated_alone(tmp_path):

@@ -81,11 +81,8 @@ def load_policy(folder: Path | str, device: torch.device | str = "cpu") -> Polic
     """Read the policy that `save_policy` wrote into a folder."""
     folder = Path(folder)
     description = read_description(folder)
-    try:
-        config = PolicyConfig.from_json(description["config"])
-        spec = config.observation_spec()
-    except ValueError as error:
-        raise ValueError(f"{folder / DESCRIPTION}: {error}") from error
+    config = PolicyConfig.from_json(description["config"])
+    spec = config.observation_spec()
     if config.actions != len(ACTIONS) or description["actions"] != list(ACTIONS):
         count = len(description["actions"])
         raise ValueError(f"{folder / DESCRIPTION} is for {count} other actions than the {len(ACTIONS)} here - train it anew")
@@ -116,6 +113,10 @@ def read_description(folder: Path | str) -> dict[str, Any]:
     for key, kind in KEYS.items():
         if not isinstance(description.get(key), kind):
             raise ValueError(f"{path} has no valid '{key}' - restore it from a copy")
+    try:
+        PolicyConfig.from_json(description["config"]).observation_spec()
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{path}: {error}") from error
     return description
 
 

@@ -40,6 +40,8 @@ BEST_RESPONSE = "best_response"
 """Method of agents that were trained for one partner only, perhaps a holdout: a measure for others. Nobody trains with them."""
 PRETRAINED = "pretrained/"
 """pretrained/NAME: all policies of the package with a part of their name that is NAME, or begins with NAME and a hyphen."""
+NAMED: set[str] = set()
+"""Functions that were named on the command line or in Python; one that only a file names is never run."""
 SHIPPED = Path(__file__).resolve().parents[1] / "agents"
 """Policies that come with the package."""
 
@@ -83,6 +85,11 @@ def from_json(values: Any, where: str = "a partner") -> Partner:
     return Partner(**values)
 
 
+def allow(places: Iterable[str]) -> None:
+    """Let lists of partners in files name these functions (package.module:function) from now on."""
+    NAMED.update(place for place in places if ":" in place)
+
+
 def write_partners(path: Path, partners: Sequence[Partner], run: Path) -> None:
     """Write a list of partners; folders inside the run's are written relative to it, so that the run can be moved."""
     rows = []
@@ -95,20 +102,30 @@ def write_partners(path: Path, partners: Sequence[Partner], run: Path) -> None:
 
 
 def read_partners(path: Path, run: Path) -> list[Partner]:
-    """The inverse of `write_partners`; all folders are absolute."""
+    """The inverse of `write_partners`; all folders are absolute.
+
+    A file must not run code: a function in it is refused unless somebody has named the same one here (see `allow`).
+    """
     if not path.is_file():
         raise FileNotFoundError(f"no {path.name} in {path.parent} - train that stage to its end first")
     with reading(path, RESTORE):
-        found = json.loads(path.read_bytes())
-    if isinstance(found, list):
+        listed = json.loads(path.read_bytes())
+    if isinstance(listed, list):
         warnings.warn(f"{path} has no checksum (it is of an earlier version): damage stays unseen", stacklevel=2)
-        found = {LIST: found}
+        listed = {LIST: listed}
     else:
-        found = read_json(path, RESTORE)
-    rows = found.get(LIST)
-    if not isinstance(rows, list) or len(found) > 1:
+        listed = read_json(path, RESTORE)
+    rows = listed.get(LIST)
+    if not isinstance(rows, list) or len(listed) > 1:
         raise ValueError(f"{path} is no list of partners - {RESTORE}")
-    return [_placed(from_json(row, str(path)), run) for row in rows]
+    found = [_placed(from_json(row, str(path)), run) for row in rows]
+    for partner in found:
+        if partner.kind == "function" and partner.path not in NAMED:
+            raise ValueError(
+                f"{path} names the function '{partner.path}' as a partner, and a file may not run code - "
+                f"if you trust it, name it yourself: train and evaluate take --allow {partner.path}"
+            )
+    return found
 
 
 def population(run: Path | str) -> list[Partner]:
@@ -248,6 +265,7 @@ def _resolve(text: str) -> list[Partner]:
         from housemates.policies.outsiders import find
 
         find(text)
+        allow([text])
         return [Partner(text, "function", text)]
     everybody = shipped()
     wanted = text.removeprefix(PRETRAINED)
