@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from batches import episodes, home, make
+from housemates.cli_train import new_run
 from housemates.learning.disturbances import BLIND, FREEZE, KINDS, NOISE, SLOW, UNDISTURBED, Disturbances, Disturber
 from housemates.learning.rollout import SCRIPTED, Collector
 from housemates.learning.trainer import Trainer
@@ -14,6 +15,7 @@ from housemates.policies.config import PolicyConfig
 from housemates.policies.partners import learned
 from housemates.policies.policy import Policy
 from housemates.populations.coordination import Coordination
+from housemates.presets import PRESETS
 from housemates.sim.blindfold import ABSENT, FIRST_PARTNER
 from housemates.sim.rules import Rules
 from housemates.tasks.goals import ACTIONS, NO_OP
@@ -195,3 +197,11 @@ def test_the_log_tells_of_every_kind_and_of_the_agents_work(tmp_path):
 def test_disturbances_that_make_no_sense_are_refused(wrong):
     with pytest.raises(ValueError, match="disturbances"):
         Disturbances(**wrong)
+
+
+def test_presets_disturb_partners_but_not_those_of_a_best_response():
+    shares = {name: preset.training.disturbances.share for name, preset in PRESETS.items()}
+    assert shares == {"smoke": 0.0, "state": 0.4, "laptop": 0.4, "paper": 0.0}
+    for method, share in (("own", 0.4), ("best_response", 0.0)):
+        run = new_run({"preset": "state", "method": method, "population": ("pretrained/bdp-tidy_house-state",)}, (), "cpu")
+        assert run.training.disturbances.share == share
