@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from evaluations import HOLDOUTS, grid, pair, run_folder, run_rows
@@ -268,3 +269,17 @@ def test_bars_are_as_high_as_the_success(tmp_path):
 )
 def test_names_on_axes_are_short(name, run, text):
     assert short(name, run) == text
+
+
+def test_a_task_that_the_report_does_not_know_is_reported_under_its_name(tmp_path):
+    table = join_rows([run_rows("sp", 0), run_rows("bdp", 0)])
+    named = table.set_column(
+        table.column_names.index("task"), table.schema.field("task"), pa.array(["../water plants"] * len(table))
+    )
+    write_rows(tmp_path / "rows.parquet", named)
+    made = write_report([tmp_path / "rows.parquet"], tmp_path / "out", Options(films=False, resamples=50))
+    assert [row[:2] for row in made.headline[0].rows] == [("../water plants", "SP"), ("../water plants", "BDP")]
+    assert "../water plants: SP, BDP; 11 unseen partners" in (tmp_path / "out" / "tables.md").read_text()
+    drawn = {path.parent for path in made.figures}
+    assert drawn == {tmp_path / "out" / "figures"}
+    assert all(path.is_file() for path in made.figures)

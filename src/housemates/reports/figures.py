@@ -113,7 +113,9 @@ def success_by_method(rows: Rows, task: str, seed: int = 0) -> Figure:
     for axis, evaluation in zip(axes[0], EVALUATIONS, strict=True):
         for x, (_, method, _, group) in enumerate(found):
             mine = group.only(evaluation=evaluation)
-            printed = paper.SUCCESS[task, evaluation].get(method) or paper.ABLATIONS.get((task, evaluation), {}).get(method)
+            printed = paper.SUCCESS.get((task, evaluation), {}).get(method) or paper.ABLATIONS.get((task, evaluation), {}).get(
+                method
+            )
             if len(mine):
                 mean = bootstrap_mean(scores(mine), seed)
                 error = 100 * np.array([[mean.value - mean.low], [mean.high - mean.value]]).clip(0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -49,7 +50,8 @@ def _jobs(rows: Rows, sources: Sequence[Source], seed: int) -> list[tuple[str, s
     jobs: list[tuple[str, str, str, Callable[[], Figure]]] = []
 
     def add(group: str, words: str, draw: Callable[[], Figure], more: str = "") -> None:
-        jobs.append((group, f"{group}_{task}{more}", f"{paper.task_title(task)}: {words}", draw))
+        # Rows may come from anywhere; whatever they call their task is no path.
+        jobs.append((group, re.sub(r"[^\w-]", "_", f"{group}_{task}{more}"), f"{paper.task_title(task)}: {words}", draw))
 
     for task in paper.in_order(rows.distinct("task")):
         mine = rows.only(task=task)
