@@ -8,24 +8,25 @@ from __future__ import annotations
 
 import hashlib
 import json
-import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from housemates import __version__
 from housemates.homes.home import Home
 from housemates.kernels.files import write_whole
+from housemates.sim.archive import read_arrays
 from housemates.sim.batch import Batch, Step
 from housemates.sim.events import happened, plan_of
 from housemates.sim.rules import Reward, Rules
 from housemates.sim.scripted import SCRIPTS
-from housemates.sim.state import MUST_DECIDE, OUTCOMES, STATE
+from housemates.sim.state import MOST_ROBOTS, MUST_DECIDE, OUTCOMES, STATE
 from housemates.tasks.episodes import Episodes
 from housemates.tasks.goals import ACTIONS, NO_OP
+from housemates.tasks.storage import ARRAYS, OPTIONAL
 
 FORMAT = 1
 """Version of the files; another version is refused."""
@@ -47,6 +48,27 @@ EXACT = ("pose", "arm", "held", "thing", "door", "action", "executed", "total")
 GIVEN, SCRIPTED, CHANGED = range(3)
 """Where a decision came from: asked of a controller, read from a plan, a change of mind while busy (`Batch.assign`)."""
 DECISION = np.dtype([("tick", "i4"), ("robot", "i1"), ("action", "i1"), ("source", "i1")])
+HEADER = (
+    "format", "version", "task", "split", "seed", "home", "home_hash", "episode_id", "rules", "robots", "actions", "steps",
+    "outcome", "return", "events", "arm_unit", "digest", "game",
+)  # fmt: skip
+"""What a header tells (`game`: who played, in games of people); anything else in a file is not kept."""
+LARGEST_HEADER = 1_000_000
+"""Bytes of a header as JSON."""
+LONGEST = 20_000
+"""Steps of the longest recording."""
+MOST_PARTS = LONGEST + 1000
+"""Objects and lists in a header, one for each event: a parser holds up everything else while it makes them."""
+MOST_DECISIONS = MOST_ROBOTS * (LONGEST + 1)
+LIMITS = {
+    "header": LARGEST_HEADER,
+    "start": 65_536,
+    **{f"episode/{name}": 65_536 for name in (*ARRAYS, *OPTIONAL)},
+    **{f"frames/{name}": 14 * MOST_DECISIONS for name in FRAMES},  # arms are the most: seven numbers of two bytes
+    **{f"decisions/{name}": 4 * MOST_DECISIONS for name in (*(DECISION.names or ()), "value")},
+    "decisions/probabilities": 4 * len(ACTIONS) * MOST_DECISIONS,
+}
+"""Arrays of a file, and the most bytes of each."""
 
 Answer = np.ndarray | tuple[np.ndarray, np.ndarray | None, np.ndarray | None]
 Decide = Callable[[Batch, np.ndarray], Answer]
@@ -300,7 +322,10 @@ def home_of(recording: Recording) -> Home:
 def save_recording(path: Path, recording: Recording) -> None:
     """Write a recording as one compressed `.npz` file."""
     path = Path(path)
-    arrays = {"header": np.frombuffer(json.dumps(recording.header).encode(), np.uint8), "start": recording.start}
+    header = json.dumps(recording.header).encode()
+    if recording.steps > LONGEST or len(header) > LARGEST_HEADER:
+        raise ValueError(f"{path}: an episode of {recording.steps} steps is too long to be kept - at most {LONGEST} are")
+    arrays = {"header": np.frombuffer(header, np.uint8), "start": recording.start}
     arrays |= {f"episode/{name}": array for name, array in recording.episode.items()}
     arrays |= {f"frames/{name}": array for name, array in recording.frames.items()}
     arrays |= {f"decisions/{name}": recording.decisions[name] for name in DECISION.names or ()}
@@ -314,18 +339,45 @@ def save_recording(path: Path, recording: Recording) -> None:
 def load_recording(path: Path) -> Recording:
     """Read a recording."""
     path = Path(path)
+    if path.exists() and not path.is_file():
+        raise ValueError(f"{path} is no file - give a recording, or a folder that holds some")
     if not path.is_file():
         raise FileNotFoundError(f"no recording at {path} - make one with: housemates watch --scripted --record {path}")
+    with path.open("rb") as file:
+        return read_recording(file, str(path))
+
+
+def read_recording(file: BinaryIO, name: str) -> Recording:
+    """Read a recording from an open file that can seek; ValueError if it is none. name: of the file, for errors."""
     try:
-        with np.load(path, allow_pickle=False) as data:
-            header = json.loads(bytes(data["header"]))
-            arrays = {name: data[name] for name in data.files if name != "header"}
+        arrays = read_arrays(file, LIMITS)
+        header = _header(arrays.pop("header"))
         version = header["format"]
         if version == FORMAT:
             return _assemble(header, arrays)
-    except (zipfile.BadZipFile, KeyError, TypeError, ValueError, EOFError) as error:
-        raise ValueError(f"{path} is not a whole recording ({error}) - record the episode again") from error
-    raise ValueError(f"{path} has format {version}, this version reads {FORMAT} - record the episode again")
+    except Exception as error:  # a damaged file may trip zipfile, zlib, json and numpy in any way
+        raise ValueError(f"{name} is not a whole recording ({_words(error)}) - record the episode again") from error
+    raise ValueError(f"{name} has format {version}, this version reads {FORMAT} - record the episode again")
+
+
+def read_header(path: Path) -> dict[str, Any]:
+    """The header of a recording alone; raises whatever a damaged file trips."""
+    with Path(path).open("rb") as file:
+        return _header(read_arrays(file, {"header": LARGEST_HEADER})["header"])
+
+
+def _header(array: np.ndarray) -> dict[str, Any]:
+    text = array.tobytes()
+    if text.count(b"{") + text.count(b"[") > MOST_PARTS:
+        raise ValueError("header has more parts than any recording's")
+    found = json.loads(text)
+    return {key: found[key] for key in HEADER if key in found}
+
+
+def _words(error: Exception) -> str:
+    """What a library says about a file, on one line."""
+    text = " ".join(str(error).split())[:200]
+    return f"no {text}" if isinstance(error, KeyError) else text or type(error).__name__
 
 
 def _assemble(header: dict[str, Any], arrays: Mapping[str, np.ndarray]) -> Recording:
@@ -333,6 +385,8 @@ def _assemble(header: dict[str, Any], arrays: Mapping[str, np.ndarray]) -> Recor
         return {key.removeprefix(f"{name}/"): array for key, array in arrays.items() if key.startswith(f"{name}/")}
 
     found = group("decisions")
+    if len(found["tick"]) > MOST_DECISIONS:
+        raise ValueError(f"more than {MOST_DECISIONS} decisions")
     decisions: np.ndarray = np.zeros(len(found["tick"]), DECISION)
     for name in DECISION.names or ():
         decisions[name] = found[name]

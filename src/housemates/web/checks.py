@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,15 +16,13 @@ from housemates.homes.home import Home
 from housemates.homes.objects import OBJECTS
 from housemates.sim.captions import TASKS
 from housemates.sim.events import KINDS
-from housemates.sim.recording import DECISION, FRAMES, Recording
+from housemates.sim.recording import ARM_UNIT, DECISION, FRAMES, LONGEST, MOST_DECISIONS, Recording
 from housemates.sim.state import MOST_ROBOTS, OUTCOMES
 from housemates.sim.world import PLAN_STEPS, PLANS
 from housemates.tasks.goals import ACTIONS
 from housemates.tasks.storage import ARRAYS, OPTIONAL
 
 HOME_NAME = re.compile(r"(train|dev|eval|test)/\d{2}|[A-Za-z0-9_]{1,64}")
-LONGEST = 20_000
-"""Steps of the longest recording that is shown."""
 FAR = 1000.0
 """Metres from the origin beyond which nothing can be."""
 TURNS = 100.0
@@ -71,6 +70,13 @@ def check_recording(recording: Recording) -> None:
     _check_start(recording, robots)
 
 
+def bare(recording: Recording) -> Recording:
+    """A recording that was checked, without anything in its header that is not shown."""
+    events = [{key: event[key] for key in ("tick", "kind", "robot", "what")} for event in recording.events]
+    header = {key: value for key, value in recording.header.items() if key != "game"}
+    return replace(recording, header={**header, "events": events})
+
+
 def check_in_home(recording: Recording, home: Home) -> None:
     """Refuse a recording whose state refers to cells and receptacles that its home does not have (ValueError)."""
     from housemates.homes.navigation import navigation
@@ -111,8 +117,11 @@ def _check_header(header: Mapping[str, Any]) -> None:
     if header["actions"] != list(ACTIONS):
         raise ValueError("other actions than these")
     rules = header["rules"]
-    if not isinstance(rules, dict) or len(rules.get("thresholds", ())) > 32:
+    if not isinstance(rules, dict) or len(rules.get("thresholds", ())) > 32 or header["arm_unit"] != ARM_UNIT:
         raise ValueError("rules that are none")
+    paid = rules["reward"]
+    if not isinstance(paid, dict) or not all(isinstance(value, str | int | float) for value in paid.values()):
+        raise ValueError("a reward that is none")
     events = header["events"]
     if not isinstance(events, list) or len(events) > LONGEST:
         raise ValueError("too many events")
@@ -137,7 +146,7 @@ def _check_frames(recording: Recording, robots: int) -> None:
 
 def _check_decisions(recording: Recording, robots: int) -> None:
     found = recording.decisions
-    if found.ndim != 1 or found.dtype != DECISION or len(found) > MOST_ROBOTS * (LONGEST + 1):
+    if found.ndim != 1 or found.dtype != DECISION or len(found) > MOST_DECISIONS:
         raise ValueError("decisions that are none")
     if (np.diff(found["tick"]) < 0).any():
         raise ValueError("decisions that are not in order")

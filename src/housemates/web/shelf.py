@@ -6,12 +6,11 @@ Everybody outside knows them by opaque ids; only the shelf knows files. What com
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import logging
 import re
-import tempfile
 import threading
-import zipfile
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -22,18 +21,18 @@ import numpy as np
 
 from housemates.homes.home import Home
 from housemates.sim.captions import title
-from housemates.sim.recording import Recording, home_of, load_recording
-from housemates.web.checks import check_recording
+from housemates.sim.recording import Recording, home_of, load_recording, read_header, read_recording
+from housemates.web.checks import bare, check_recording
 from housemates.web.messages import Refused
 
 LARGEST_FILE = 8_000_000
 """Bytes of a recording that is dropped onto the page."""
-LARGEST_CONTENT = 64_000_000
-"""Bytes it may hold unpacked."""
 MOST_FILES = 2000
 """Files that are looked at in a folder."""
 IN_MEMORY = 64
-"""Recordings without a file that are kept; the oldest is forgotten first."""
+"""Recordings without a file that are kept, of those that were dropped and of all others; the oldest is forgotten first."""
+MOST_BYTES = 64_000_000
+"""Memory that they may take, of each of the two."""
 LOADED = 16
 """Recordings and homes that stay loaded."""
 log = logging.getLogger(__name__)
@@ -63,7 +62,8 @@ class Shelf:
         self.places = [Path(place).resolve() for place in places]
         self._lock = threading.RLock()
         self._entries: dict[str, Entry] = {}
-        self._kept: OrderedDict[str, Recording] = OrderedDict()
+        self._dropped: OrderedDict[str, Recording] = OrderedDict()
+        self._played: OrderedDict[str, Recording] = OrderedDict()
         self._loaded: OrderedDict[str, Recording] = OrderedDict()
         self._homes: OrderedDict[str, Home] = OrderedDict()
         self._seen: dict[Path, float] = {}
@@ -91,7 +91,7 @@ class Shelf:
         """A recording by its id, read and checked if it is not in memory."""
         entry = self.entry(name)
         with self._lock:
-            for known in (self._kept, self._loaded):
+            for known in (self._dropped, self._played, self._loaded):
                 if name in known:
                     return known[name]
         if entry.path is None:
@@ -110,9 +110,12 @@ class Shelf:
         """Put a recording on the shelf without writing it anywhere; returns its id."""
         name = _name(kind, recording.header["digest"], json.dumps(recording.header, sort_keys=True), json.dumps(more))
         with self._lock:
+            # What people drop takes no room from the games that are played here.
+            kept = self._dropped if kind == "dropped" else self._played
             self._entries[name] = Entry(name, kind, recording.header, more=more)
-            self._kept[name] = recording
-            for gone in _trim(self._kept, IN_MEMORY):
+            kept[name] = recording
+            kept.move_to_end(name)
+            for gone in [*_trim(kept, IN_MEMORY), *_shrink(kept, MOST_BYTES)]:
                 self._entries.pop(gone, None)
         return name
 
@@ -120,19 +123,12 @@ class Shelf:
         """Keep a recording that somebody sent; Refused if it is none or holds what a recording cannot hold."""
         if len(content) > LARGEST_FILE:
             raise Refused(f"the file is larger than {LARGEST_FILE / 1e6:.0f} MB - give a recording of one episode", 413)
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "dropped.npz"
-            path.write_bytes(content)
-            try:
-                with zipfile.ZipFile(path) as packed:
-                    size = sum(info.file_size for info in packed.infolist())
-                if size > LARGEST_CONTENT:
-                    raise ValueError("it holds too much")
-                recording = load_recording(path)
-                check_recording(recording)
-            except Exception as error:  # what is in it may trip zipfile, numpy and tokenize in any way
-                raise Refused(f"this is no recording that can be shown ({_without(error, path)})") from error
-        return self.keep(recording, "dropped")
+        try:
+            recording = read_recording(io.BytesIO(content), "the file")
+            check_recording(recording)
+        except Exception as error:  # what is in it may trip the checks in any way
+            raise Refused(f"this is no recording that can be shown ({_without(error)})") from error
+        return self.keep(bare(recording), "dropped")
 
     def home(self, recording: Recording) -> Home:
         """The home of a recording."""
@@ -171,13 +167,13 @@ class Shelf:
         try:
             path = path.resolve(strict=True)
             changed = path.stat().st_mtime
+            # Anything but a file (a pipe, a device) might never give an answer.
+            if not path.is_file():
+                return
             if self._seen.get(path) == changed or not (path == place or path.is_relative_to(place)):
                 return
             self._seen[path] = changed
-            with np.load(path, allow_pickle=False) as data:
-                if "header" not in data.files:
-                    return
-                header = json.loads(bytes(data["header"]))
+            header = read_header(path)
             title_of(header)
             human = header["robots"].index("person") if "person" in header["robots"] else -1
         except Exception:  # whatever is wrong with a file in a folder, it is not shown
@@ -226,11 +222,28 @@ def _trim(known: OrderedDict[str, Any], most: int) -> list[str]:
     return [known.popitem(last=False)[0] for _ in range(len(known) - most)]
 
 
+def _shrink(known: OrderedDict[str, Recording], most: int) -> list[str]:
+    """Forget the oldest recordings until the rest (the newest in any case) takes at most so many bytes; their names."""
+    sizes, gone = {name: _size(recording) for name, recording in known.items()}, []
+    while sum(sizes.values()) > most and len(known) > 1:
+        gone.append(known.popitem(last=False)[0])
+        del sizes[gone[-1]]
+    return gone
+
+
+def _size(recording: Recording) -> int:
+    """About how many bytes a recording takes in memory; a header takes up to ten times its text."""
+    arrays = (*recording.frames.values(), *recording.episode.values(), recording.start, recording.decisions)
+    held = sum(array.nbytes for array in (*arrays, recording.probabilities, recording.value))
+    return held + 10 * len(json.dumps(recording.header))
+
+
 INNER = re.compile(r"""(^|[\s'"(=<])[/~]\w|\.py\b|Traceback|\\x""")
 """Paths, code and raw bytes in the words of a library."""
 
 
-def _without(error: BaseException, path: Path) -> str:
-    """What an error says, without the place of a temporary file; libraries' words about files and code stay here."""
-    text = " ".join(str(error).split()).replace(str(path), "the file")
+def _without(error: BaseException, path: Path | None = None) -> str:
+    """What an error says, without the place of its file; libraries' words about files and code stay here."""
+    text = " ".join(str(error).split())
+    text = text.replace(str(path), "the file") if path else text
     return text[:200] if text and not INNER.search(text) else "it is damaged"
