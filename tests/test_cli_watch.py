@@ -62,7 +62,8 @@ def opened(monkeypatch) -> list:
 
 def test_without_anything_the_page_opens(opened):
     assert main(["watch", "--no-browser"]) == 0
-    (options, host, port, browser, query) = opened[0]
+    (options, host, port, browser, query, token) = opened[0]
+    assert token
     assert (options.mode, host, port, browser, query) == ("watch", "", 7431, False, "mode=watch")
 
 
@@ -93,7 +94,7 @@ def test_a_film_needs_a_recording_or_scripts(tmp_path, capsys):
 
 def test_play_opens_the_page_with_partners(opened, tmp_path):
     assert main(["play", "random", "--games", str(tmp_path), "--port", "0"]) == 0
-    (options, _, port, _, query) = opened[0]
+    (options, _, port, _, query, _) = opened[0]
     assert [p.name for p in options.partners] == ["random"]
     assert (options.mode, options.games, port, query) == ("play", tmp_path, 0, "mode=play")
 

@@ -13,6 +13,7 @@ def play(
     games: Path = Path("games"),
     host: str = "",
     port: int = 7431,
+    token: bool = True,
     browser: bool = True,
     fastest: float = 30.0,
 ) -> None:
@@ -22,8 +23,10 @@ def play(
         partners: Whom to offer beside scripts and what comes with the package: run folders, RUN/agent, RUN/3, RUN/z5,
             folders of policies, module:function.
         games: Where games are kept, if their players agree.
-        host: Let other machines in at this address (0.0.0.0: at all of this machine's); then the printed address has a token.
+        host: Let other machines in at this address (0.0.0.0: at all of this machine's).
         port: Where the page is; 0 takes any free port.
+        token: Only who has the printed address, with the token in it, comes in. --no-token: everybody on this machine (for
+            development and tests; not with --host).
         browser: Open it in the browser.
         fastest: Most steps per second that may be asked for.
     """
@@ -34,4 +37,4 @@ def play(
     offered = tuple(resolve_all(partners))
     places = (games,) if games.is_dir() else ()
     options = Options(mode="play", places=places, partners=offered, games=games, fastest=fastest)
-    open_page(options, host, port, browser, "mode=play")
+    open_page(options, host, port, browser, "mode=play", token)

@@ -42,6 +42,7 @@ def watch(
     games: Path = Path("games"),
     host: str = "",
     port: int = 7431,
+    token: bool = True,
     browser: bool = True,
     fastest: float = 30.0,
 ) -> None:
@@ -70,13 +71,15 @@ def watch(
         partners: Whom to offer for swaps and games on the page, beside scripts and what comes with the package: run
             folders, RUN/agent, RUN/3, RUN/z5, folders of policies, module:function.
         games: Where games are kept that are played on the page, if their players agree.
-        host: Let other machines in at this address (0.0.0.0: at all of this machine's); then the printed address has a token.
+        host: Let other machines in at this address (0.0.0.0: at all of this machine's).
         port: Where the page is; 0 takes any free port.
+        token: Only who has the printed address, with the token in it, comes in. --no-token: everybody on this machine (for
+            development and tests; not with --host).
         browser: Open the page in the browser.
         fastest: Most steps per second of a live game.
     """
     if not scripted and video is None and record is None and rerun is None:
-        show_page(recording, run, partners, games, (host, port, browser), fastest)
+        show_page(recording, run, partners, games, (host, port, browser), fastest, token)
         return
     if run is not None:
         raise ValueError("--run opens the page, which writes no files - leave --scripted, --video, --record and --rerun away")
@@ -122,6 +125,7 @@ def show_page(
     games: Path,
     where: tuple[str, int, bool],
     fastest: float,
+    token: bool = True,
 ) -> None:
     """Open the page with a recording, a folder of them, or a run; where: host, port, whether to open the browser."""
     from housemates.policies.partners import resolve_all
@@ -145,7 +149,7 @@ def show_page(
         fastest=fastest,
     )
     query = f"run={TrainingRun(run).id}" if run is not None else "mode=watch"
-    open_page(options, *where, query)
+    open_page(options, *where, query, token)
 
 
 def play_scripted(task: str, split: str, episode: int, scripts: tuple[str, ...], speed: SpeedName | None = None) -> Recording:

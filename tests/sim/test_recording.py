@@ -1,6 +1,8 @@
 """Recordings: what is written down, that it plays again bit for bit, and how damaged ones are refused."""
 
 import json
+import os
+import random
 import zipfile
 from dataclasses import replace
 
@@ -263,6 +265,38 @@ def test_a_cut_file_is_refused(wild, tmp_path):
     path.write_bytes(path.read_bytes()[:-200])
     with pytest.raises(ValueError, match="is not a whole recording"):
         load_recording(path)
+
+
+def test_a_flipped_bit_is_refused_in_one_line_or_changes_nothing(wild, tmp_path):
+    path, rng, refused = tmp_path / "wild.npz", random.Random(0), []
+    save_recording(path, wild)
+    whole = path.read_bytes()
+    for _ in range(200):
+        content = bytearray(whole)
+        content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
+        path.write_bytes(content)
+        try:
+            found = load_recording(path)
+        except ValueError as error:
+            refused.append(str(error))
+        else:
+            assert found.header == wild.header
+            assert all(np.array_equal(found.frames[name], wild.frames[name], equal_nan=True) for name in FRAMES)
+    assert len(refused) > 100
+    assert not [text for text in refused if len(text.splitlines()) != 1]
+
+
+def test_what_is_no_file_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe.npz")
+    with pytest.raises(ValueError, match="is no file"):
+        load_recording(tmp_path / "pipe.npz")
+
+
+def test_an_episode_that_is_too_long_is_not_written(wild, tmp_path):
+    events = [{"tick": 1, "kind": "infeasible", "robot": 0, "what": "x" * 50}] * 15_000
+    with pytest.raises(ValueError, match="too long to be kept"):
+        save_recording(tmp_path / "long.npz", replace(wild, header=wild.header | {"events": events}))
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_file_without_frames_is_refused(wild, tmp_path):

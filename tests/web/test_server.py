@@ -3,6 +3,7 @@
 import json
 import time
 from contextlib import ExitStack, suppress
+from urllib.parse import parse_qs, urlsplit
 from urllib.request import urlopen
 
 import numpy as np
@@ -13,7 +14,7 @@ import batches
 import pages
 from housemates.sim.recording import load_recording, replay, save_recording
 from housemates.tasks.goals import ENTITIES
-from housemates.web import line
+from housemates.web import line, server
 from housemates.web.guard import Guard
 from housemates.web.server import STATIC, Page, listen, open_page, running
 from housemates.web.table import Options
@@ -336,6 +337,41 @@ def test_a_server_for_others_wants_its_token(recording):
             assert guest.close_code() == line.NO_TOKEN
         with pages.visitor(port, query="?token=secret") as guest:
             assert guest.told[0]["type"] == "welcome"
+
+
+class Served:
+    """Takes the place of a server: keeps what it was to serve."""
+
+    def __init__(self, monkeypatch) -> None:
+        self.page = None
+        monkeypatch.setattr(server, "prepare", self)
+
+    def __call__(self, page: Page) -> "Served":
+        self.page = page
+        return self
+
+    def run(self, sockets) -> None:
+        sockets[0].close()
+
+
+def test_a_page_for_this_machine_wants_the_token_that_its_address_has(monkeypatch, capsys):
+    served = Served(monkeypatch)
+    open_page(Options(), port=0, browser=False, query="mode=play")
+    address = urlsplit(capsys.readouterr().out.split()[0])
+    token = parse_qs(address.query)["token"][0]
+    assert served.page.guard.token == token
+    assert len(token) >= 24
+    assert not served.page.guard.token_fits({}, {})
+    assert served.page.guard.token_fits({}, {"token": token})
+
+
+def test_the_token_can_be_left_out_on_this_machine_alone(monkeypatch, capsys):
+    served = Served(monkeypatch)
+    open_page(Options(), port=0, browser=False, token=False)
+    assert served.page.guard.token == ""
+    assert "token" not in capsys.readouterr().out
+    with pytest.raises(ValueError, match="needs its token"):
+        open_page(Options(), "0.0.0.0", 0, False, token=False)
 
 
 def test_a_port_that_is_taken_is_one_line():

@@ -1,7 +1,10 @@
 """The shelf: which files are found, what may be dropped on it, and that nothing else can be reached."""
 
 import io
+import json
 import os
+import tempfile
+import tracemalloc
 import zipfile
 
 import numpy as np
@@ -66,7 +69,7 @@ def test_what_is_dropped_can_be_shown(folder, recording):
 
 
 def test_dropping_leaves_no_file(folder, tmp_path, monkeypatch):
-    monkeypatch.setattr(shelf_module.tempfile, "tempdir", str(tmp_path / "run"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "run"))
     before = sorted(tmp_path.rglob("*"))
     Shelf().drop(content(folder))
     assert sorted(tmp_path.rglob("*")) == before
@@ -89,6 +92,93 @@ def liar() -> bytes:
     return file.getvalue()
 
 
+def changed(folder, **arrays: np.ndarray | bytes) -> bytes:
+    """A recording with some of its arrays replaced."""
+    found, file = np.load(folder / "elsewhere" / "secret.npz"), io.BytesIO()
+    np.savez_compressed(file, **{name: found[name] for name in found.files} | arrays)
+    return file.getvalue()
+
+
+def told(recording, **more) -> np.ndarray:
+    """The header of a recording with more in it."""
+    return np.frombuffer(json.dumps(recording.header | more).encode(), np.uint8)
+
+
+def test_what_no_recorder_writes_is_not_kept(folder, recording):
+    found = Shelf()
+    events = [{**event, "more": "x" * 1000} for event in recording.events]
+    made = changed(folder, header=told(recording, x=[{}] * 5000, game={"id": 1}, events=events), other=np.zeros(10**6))
+    assert found.recording(found.drop(made)).header == recording.header
+
+
+@pytest.mark.parametrize("more", [{"x": "y" * 1_000_000}, {"x": [{}] * 22_000}, {"rules": {"reward": {"success": [1]}}}])
+def test_a_header_that_no_recorder_writes_is_refused(folder, recording, more):
+    with pytest.raises(Refused, match="no recording that can be shown"):
+        Shelf().drop(changed(folder, header=told(recording, **more)))
+
+
+def test_a_small_file_cannot_take_much_memory(folder, recording):
+    bombs = [
+        changed(folder, header=told(recording, x=[{}] * 8_000_000)),
+        changed(
+            folder, **{f"decisions/{name}": np.zeros(7_000_000, np.int8) for name in ("tick", "robot", "action", "source")}
+        ),
+        changed(folder, **{"frames/pose": np.zeros((2_000_000, 2, 3), np.float32)}),
+    ]
+    tracemalloc.start()
+    try:
+        for made in bombs:
+            with pytest.raises(Refused):
+                Shelf().drop(made)
+        assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_what_is_dropped_takes_so_much_memory_and_no_more(folder, recording, monkeypatch):
+    found = Shelf()
+    played = found.keep(recording, "game", human=0)
+    one = shelf_module._size(recording)
+    monkeypatch.setattr(shelf_module, "MOST_BYTES", 3 * one + one // 2)
+    names = [found.drop(changed(folder, header=told(recording, seed=k))) for k in range(6)]
+    assert [e.id for e in found.entries()] == [played, *names[3:]]
+    with pytest.raises(Refused, match="no such recording"):
+        found.recording(names[0])
+
+
+def crowded() -> bytes:
+    """A table of contents of 5 MB."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as packed:
+        for k in range(20_000):
+            packed.writestr(f"{k}{'x' * 100}", b"")
+    return file.getvalue()
+
+
+def repacked(how: int) -> bytes:
+    """Zeros packed in a way of which a few bytes may unpack to very many."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", how) as packed:
+        packed.writestr("header.npy", bytes(500_000))
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("how", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_file_packed_in_another_way_is_not_unpacked(how):
+    with pytest.raises(Refused, match="packed in a way"):
+        Shelf().drop(repacked(how))
+
+
+def test_a_file_of_very_many_files_is_refused_before_they_are_listed():
+    with pytest.raises(Refused, match="table of contents"):
+        Shelf().drop(crowded())
+
+
+def test_a_pipe_in_a_folder_is_passed_over(folder):
+    os.mkfifo(folder / "run" / "pipe.npz")
+    assert len(Shelf([folder / "run"]).entries()) == 1
+
+
 def pickled() -> bytes:
     file = io.BytesIO()
     np.savez(file, header=np.array([{"a": 1}], object))
@@ -96,8 +186,7 @@ def pickled() -> bytes:
 
 
 @pytest.mark.parametrize("made", [bytes, bomb, liar, pickled, lambda: b"PK\x03\x04", lambda: bytes(9_000_000)])
-def test_what_is_no_recording_is_refused(made, monkeypatch):
-    monkeypatch.setattr(shelf_module, "LARGEST_CONTENT", 2_000_000)
+def test_what_is_no_recording_is_refused(made):
     with pytest.raises(Refused):
         Shelf().drop(made())
 

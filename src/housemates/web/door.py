@@ -9,7 +9,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
-from housemates.web.guard import HEADERS, Guard, Rate
+from housemates.web.guard import HEADERS, Guard, Rate, whose
 from housemates.web.line import NO_TOKEN, TOO_MANY, WRONG_ORIGIN
 from housemates.web.messages import Refused
 
@@ -30,7 +30,7 @@ class Door:
         if scope["type"] not in ("http", "websocket"):
             await self.app(scope, receive, send)
             return
-        address = scope["client"][0] if scope.get("client") else ""
+        address = whose(scope["client"][0]) if scope.get("client") else ""
         try:
             inside = scope["type"] == "websocket" or scope["path"].startswith("/api")
             self.guard.check(Headers(scope=scope), QueryParams(scope["query_string"]), inside)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+import ipaddress
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -60,7 +61,7 @@ class Guard:
         if not self.token:
             return True
         bearer = headers.get("authorization", "").removeprefix("Bearer ")
-        return any(hmac.compare_digest(given.encode(), self.token.encode()) for given in (bearer, query.get("token", "")))
+        return any(same(given, self.token) for given in (bearer, query.get("token", "")))
 
     def check(self, headers: Mapping[str, str], query: Mapping[str, str], api: bool) -> None:
         """Refuse a request that may not be answered. api: more than the page's own files."""
@@ -73,6 +74,22 @@ class Guard:
             raise Refused("a token is needed - open the address that was printed", 401)
 
 
+def same(given: str, secret: str) -> bool:
+    """Whether a text is the secret; how long the answer takes does not tell how much of it was right."""
+    return hmac.compare_digest(given.encode("utf-8", "replace"), secret.encode())
+
+
+def whose(host: str) -> str:
+    """What counts as one address: an IPv4 address, or the network (64 bits) of an IPv6 one."""
+    try:
+        found = ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        return host
+    if isinstance(found, ipaddress.IPv4Address):
+        return host
+    return str(found.ipv4_mapped or ipaddress.ip_network((found, 64), strict=False).network_address)
+
+
 class Rate:
     """At most `most` in any `seconds`: a bucket that fills again evenly."""
 
@@ -80,14 +97,14 @@ class Rate:
         self.most, self.fill = float(most), most / seconds
         self.left, self.seen = self.most, time.monotonic()
 
-    def allows(self) -> bool:
-        """Take one out of the bucket; False if it is empty."""
+    def allows(self, count: int = 1) -> bool:
+        """Take one (or `count`) out of the bucket; False if there is not so much in it."""
         now = time.monotonic()
         self.left = min(self.most, self.left + (now - self.seen) * self.fill)
         self.seen = now
-        if self.left < 1:
+        if self.left < count:
             return False
-        self.left -= 1
+        self.left -= count
         return True
 
     def give(self) -> None:

@@ -22,7 +22,9 @@ ERRORS = 20
 """Messages that make no sense before a connection is closed."""
 PATIENCE = 30.0
 """Seconds to say hello, to acknowledge a frame, to take what is sent."""
-BAD, NO_TOKEN, WRONG_ORIGIN, TOO_SLOW, TOO_MANY_CLIENTS, TOO_MANY = 4400, 4401, 4403, 4408, 4409, 4429
+IDLE, IDLE_IN_GAME = 120.0, 900.0
+"""Seconds without a word after which a connection is closed; a page that has something to say opens it again."""
+BAD, NO_TOKEN, WRONG_ORIGIN, TOO_SLOW, TOO_MANY_CLIENTS, ASLEEP, TOO_MANY = 4400, 4401, 4403, 4408, 4409, 4410, 4429
 """Close codes."""
 
 GONE = (WebSocketDisconnect, RuntimeError, OSError)
@@ -42,8 +44,11 @@ def as_json(values: Any) -> bytes:
 class Line:
     """One websocket: messages are read one after the other, frames are sent as they are acknowledged."""
 
-    def __init__(self, ws: WebSocket) -> None:
-        self.ws, self.client, self.greeted = ws, Client(), False
+    def __init__(self, ws: WebSocket, address: str = "") -> None:
+        """address: whose line it is."""
+        self.ws, self.address, self.client, self.greeted = ws, address, Client(address), False
+        self.heard = time.monotonic()
+        """When something last came."""
         self._rate, self._errors, self._lock = Rate(MESSAGES), 0, asyncio.Lock()
 
     async def listen(self, answer: Answer) -> None:
@@ -53,11 +58,13 @@ class Line:
 
     async def _listen(self, answer: Answer) -> None:
         while self.ws.application_state is WebSocketState.CONNECTED:
-            patience = None if self.greeted else PATIENCE
+            waited = PATIENCE if not self.greeted else IDLE if self.client.session is None else IDLE_IN_GAME
             try:
-                message = await asyncio.wait_for(self.ws.receive(), patience)
+                message = await asyncio.wait_for(self.ws.receive(), waited)
             except TimeoutError:
-                return await self.close(TOO_SLOW, "nobody said hello")
+                code, why = (ASLEEP, "nothing was said for a while") if self.greeted else (TOO_SLOW, "nobody said hello")
+                return await self.close(code, why)
+            self.heard = time.monotonic()
             if message["type"] == "websocket.disconnect":
                 return None
             if not self._rate.allows():
@@ -92,6 +99,10 @@ class Line:
                 await asyncio.wait_for(sending, PATIENCE)
             except TimeoutError:
                 await self.ws.close(TOO_SLOW)
+
+    def idle(self) -> float:
+        """Seconds since something came over a line that is in no game; 0 for one that is."""
+        return time.monotonic() - self.heard if self.client.session is None else 0.0
 
     async def close(self, code: int, why: str) -> None:
         """End the connection, if it has not ended yet."""

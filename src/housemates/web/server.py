@@ -19,10 +19,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from anyio import CapacityLimiter
+from anyio.to_thread import run_sync
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket
@@ -30,8 +32,8 @@ from starlette.websockets import WebSocket
 from housemates import __version__
 from housemates.sim.recording import save_recording
 from housemates.web.door import Door
-from housemates.web.guard import EVERYWHERE, HEADERS, LOCAL, Guard
-from housemates.web.line import TOO_MANY_CLIENTS, Line, as_json
+from housemates.web.guard import EVERYWHERE, HEADERS, LOCAL, Guard, whose
+from housemates.web.line import ASLEEP, TOO_MANY_CLIENTS, Line, as_json
 from housemates.web.messages import LARGEST, Refused
 from housemates.web.scene import bodies, scene
 from housemates.web.shelf import LARGEST_FILE
@@ -41,9 +43,17 @@ from housemates.web.table import Options, Table
 if TYPE_CHECKING:
     import uvicorn
 
+    from housemates.web.wire import Switchboard
+
 STATIC = Path(__file__).parent / "static"
-MOST_CLIENTS = 64
-"""Connections at the same time."""
+MOST_CLIENTS, MOST_CLIENTS_EACH = 64, 48
+"""Pages at the same time, and how many of them one address may have open."""
+SPARE = 5.0
+"""Seconds of silence after which a page that is in no game gives its place to a newcomer, if there is no other."""
+WORKERS = 4
+"""Requests that are worked on at the same time; games have threads of their own."""
+ARRIVING = 4 * LARGEST_FILE
+"""Bytes of dropped files that may be on their way at the same time."""
 CACHED = {"Cache-Control": "private, max-age=31536000, immutable"}
 FRESH = {"Cache-Control": "no-store"}
 INLINE = re.compile(rb"<script(?![^>]*\bsrc=)[^>]*>(.*?)</script>", re.DOTALL)
@@ -56,7 +66,10 @@ class Page:
 
     def __init__(self, table: Table, guard: Guard | None = None, static: Path = STATIC) -> None:
         self.table, self.guard = table, guard or Guard()
-        self.depths, self.clients = Depths(), 0
+        self.depths, self.lines = Depths(), set[Line]()
+        self.board: Switchboard | None = None
+        self._arriving = 0
+        self._workers: CapacityLimiter | None = None
         self._files = {path.relative_to(static).as_posix(): path for path in sorted(static.rglob("*")) if path.is_file()}
         self._scenes: dict[str, bytes] = {}
         self._building = asyncio.Lock()
@@ -99,17 +112,25 @@ class Page:
 
     async def recordings(self, request: Request) -> Response:
         """All recordings."""
-        await run_in_threadpool(self.table.shelf.look)
+        await self._work(self.table.shelf.look)
         return JSONResponse({"recordings": [listed(entry) for entry in self.table.shelf.entries()]}, headers=FRESH)
 
     async def drop(self, request: Request) -> Response:
         """Keep a recording that was dropped onto the page."""
         content = bytearray()
-        async for some in request.stream():
-            content += some
-            if len(content) > LARGEST_FILE:
-                raise Refused(f"the file is larger than {LARGEST_FILE / 1e6:.0f} MB - give a recording of one episode", 413)
-        return JSONResponse({"id": await run_in_threadpool(self.table.shelf.drop, bytes(content))}, headers=FRESH)
+        try:
+            async for some in request.stream():
+                content += some
+                self._arriving += len(some)
+                if len(content) > LARGEST_FILE:
+                    raise Refused(f"the file is larger than {LARGEST_FILE / 1e6:.0f} MB - give a recording of one episode", 413)
+                if self._arriving > ARRIVING:
+                    raise Refused("too many files are on their way - try again in a moment", 429)
+            return JSONResponse({"id": await self._work(self.table.shelf.drop, bytes(content))}, headers=FRESH)
+        except ClientDisconnect:
+            return Response(status_code=400)
+        finally:
+            self._arriving -= len(content)
 
     async def recording(self, request: Request) -> Response:
         """One recording."""
@@ -118,7 +139,7 @@ class Page:
         def read() -> bytes:
             return as_json(shown(self.table.shelf.entry(name), self.table.shelf.recording(name)))
 
-        return Response(await run_in_threadpool(read), media_type="application/json", headers=FRESH)
+        return Response(await self._work(read), media_type="application/json", headers=FRESH)
 
     async def depth(self, request: Request) -> Response:
         """What a robot of a recording saw."""
@@ -131,7 +152,7 @@ class Page:
                 raise Refused(f"the recording has frames 0 to {recording.steps} and robots 0 to {recording.robots - 1}")
             return self.depths.picture(name, recording, self.table.shelf.home(recording), frame, robot)
 
-        return Response(await run_in_threadpool(draw), media_type="application/octet-stream", headers=FRESH)
+        return Response(await self._work(draw), media_type="application/octet-stream", headers=FRESH)
 
     async def download(self, request: Request) -> Response:
         """A recording as a file."""
@@ -146,7 +167,7 @@ class Page:
                 return path.read_bytes()
 
         headers = {**FRESH, "Content-Disposition": 'attachment; filename="recording.npz"'}
-        return Response(await run_in_threadpool(pack), media_type="application/octet-stream", headers=headers)
+        return Response(await self._work(pack), media_type="application/octet-stream", headers=headers)
 
     async def scene(self, request: Request) -> Response:
         """A home."""
@@ -160,35 +181,52 @@ class Page:
                 self._scenes[name] = content
             return self._scenes[name]
 
-        return Response(await run_in_threadpool(draw), media_type="application/json", headers=CACHED)
+        return Response(await self._work(draw), media_type="application/json", headers=CACHED)
 
     async def bodies(self, request: Request) -> Response:
         """Robot and objects."""
-        return JSONResponse(await run_in_threadpool(bodies), headers=FRESH)
+        return JSONResponse(await self._work(bodies), headers=FRESH)
 
     async def run(self, request: Request) -> Response:
         """The log of a run."""
         run = self.table.runs.get(request.path_params["id"])
         if run is None:
             raise Refused("no such run here - choose one of the list", 404)
-        return JSONResponse(await run_in_threadpool(run.rows, _number(request, "from", 0)), headers=FRESH)
+        return JSONResponse(await self._work(run.rows, _number(request, "from", 0)), headers=FRESH)
 
     async def talk(self, ws: WebSocket) -> None:
         """One connection of a page."""
         await ws.accept()
-        if self.clients >= MOST_CLIENTS:
+        line = Line(ws, whose(ws.client.host) if ws.client else "")
+        if not await self._room(line.address):
             await ws.close(TOO_MANY_CLIENTS, "too many pages are open")
             return
-        self.clients += 1
-        line = Line(ws)
+        self.lines.add(line)
         sender = asyncio.create_task(line.keep_sending())
         try:
             await line.listen(partial(self._answer, line))
         finally:
-            self.clients -= 1
+            self.lines.discard(line)
             sender.cancel()
             line.client.leave()
             await line.close(1000, "")
+
+    async def _room(self, address: str) -> bool:
+        """Whether one more page may come in; one that has long said nothing goes out for it."""
+        mine = {line for line in self.lines if line.address == address}
+        if len(self.lines) < MOST_CLIENTS and len(mine) < MOST_CLIENTS_EACH:
+            return True
+        idle = max(mine if len(mine) >= MOST_CLIENTS_EACH else self.lines, key=Line.idle)
+        if idle.idle() < SPARE:
+            return False
+        self.lines.discard(idle)
+        await idle.close(ASLEEP, "others were waiting")
+        return True
+
+    async def _work(self, call: Callable[..., Any], *args: Any) -> Any:
+        """Do something in a thread; few at a time, so that games keep their share of the machine."""
+        self._workers = self._workers or CapacityLimiter(WORKERS)  # made where a loop runs
+        return await run_sync(call, *args, limiter=self._workers)
 
     async def _answer(self, line: Line, message: dict[str, Any]) -> dict[str, Any] | None:
         """Do what a message asks; returns what is answered beside `ok`."""
@@ -222,7 +260,7 @@ class Page:
             except (ValueError, OSError, KeyError, ModuleNotFoundError) as error:
                 log.exception("a game could not be prepared")
                 raise Refused("the game could not be prepared - the server's log says why") from error
-        return line.client.enter(table.open(game, told, message), True)
+        return line.client.enter(table.open(game, told, message, line.address), True)
 
     def _static(self, name: str) -> Path:
         if name not in self._files:
@@ -235,6 +273,8 @@ class Page:
             while True:
                 await asyncio.sleep(5)
                 self.table.lobby.sweep()
+                if self.board is not None:
+                    self.board.sweep()
 
         task = asyncio.create_task(sweep())
         try:
@@ -286,13 +326,19 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def prepare(page: Page) -> uvicorn.Server:
-    """A server of a page: quiet, and with small messages only."""
+    """A server of a page: quiet, with small messages only, and with little patience for those who keep it waiting."""
     import uvicorn
 
+    from housemates.web.quiet import calm
+    from housemates.web.wire import Switchboard, protocols
+
+    page.board = Switchboard()
+    http, ws = protocols(page.board)
     config = uvicorn.Config(
-        page.app, log_level="warning", access_log=False, server_header=False, proxy_headers=False,
-        ws_max_size=4 * LARGEST, ws_max_queue=16, ws_per_message_deflate=False, timeout_graceful_shutdown=2,
+        page.app, http=http, ws=ws, backlog=128, log_level="warning", access_log=False, server_header=False,
+        proxy_headers=False, ws_max_size=4 * LARGEST, ws_per_message_deflate=False, timeout_graceful_shutdown=2,
     )  # fmt: skip
+    calm()
     return uvicorn.Server(config)
 
 
@@ -312,19 +358,24 @@ def running(page: Page, host: str = "127.0.0.1", port: int = 0) -> Generator[int
         thread.join(10)
 
 
-def open_page(options: Options, host: str = "", port: int = 7431, browser: bool = True, query: str = "") -> None:
-    """Serve the page until somebody presses Ctrl-C. host: empty for this machine alone; otherwise a token is made.
+def open_page(
+    options: Options, host: str = "", port: int = 7431, browser: bool = True, query: str = "", token: bool = True
+) -> None:
+    """Serve the page until somebody presses Ctrl-C. host: empty for this machine alone.
 
-    query: what the address says, for example `mode=play`.
+    query: what the address says, for example `mode=play`. token: only who has the printed address comes in; without it
+    everybody on this machine does.
     """
-    token = secrets.token_urlsafe(18) if host else ""
+    if host and not token:
+        raise ValueError("a page for other machines needs its token - leave out --no-token, or --host")
+    secret = secrets.token_urlsafe(18) if token else ""
     table = Table(options)
     place = listen(host or LOCAL[0], port)
     port = place.getsockname()[1]
-    page = Page(table, Guard(host or LOCAL[0], port, token))
+    page = Page(table, Guard(host or LOCAL[0], port, secret))
     shown = socket.gethostname() if host in EVERYWHERE else host or LOCAL[0]
     shown = f"[{shown}]" if ":" in shown else shown
-    words = "&".join(word for word in (query, f"token={token}" if token else "") if word)
+    words = "&".join(word for word in (query, f"token={secret}" if secret else "") if word)
     address = f"http://{shown}:{port}/" + (f"?{words}" if words else "")
     print(f"{address}  (Ctrl-C to close)", flush=True)
     if browser:

@@ -23,10 +23,10 @@ from housemates.web.game import Game
 from housemates.web.messages import HEADER, OVER, PAUSED, PICTURES, Refused, frame_body
 from housemates.web.show import PIXELS
 
-MOST_GAMES = 8
-"""Games at the same time."""
-ALONE = 60.0
-"""Seconds after which a game without anybody is dropped."""
+MOST_GAMES, MOST_GAMES_EACH = 8, 6
+"""Games at the same time, and how many of them one address may have begun."""
+ALONE, LEFT = 60.0, 5.0
+"""Seconds after which a game without anybody is dropped; the second where others wait for its place."""
 COMMANDS = 64
 """Commands that wait for the next step; more are dropped, oldest first."""
 
@@ -61,7 +61,7 @@ class Session:
         self.id, self.key = secrets.token_urlsafe(9), secrets.token_urlsafe(18)
         self.game, self.hz, self.paused, self.finished, self.more = game, hz, paused, finished, more
         self.clients: set[Client] = set()
-        self.consent, self.saved = False, False
+        self.consent, self.saved, self.address = False, False, ""
         self.recording: Recording | None = None
         self.end: dict[str, Any] | None = None
         self.left_at = time.monotonic()
@@ -200,8 +200,9 @@ class Session:
 class Client:
     """One connection that watches or plays; it holds no queue, only what it was last sent."""
 
-    def __init__(self) -> None:
-        self.depth, self.owner = False, False
+    def __init__(self, address: str = "") -> None:
+        """address: where it comes from."""
+        self.address, self.depth, self.owner = address, False, False
         self.session: Session | None = None
         self.news = asyncio.Event()
         self.sent, self.acknowledged = 0, 0
@@ -282,7 +283,7 @@ class Lobby:
     def open(self, session: Session) -> None:
         """Let a game begin; too many at once are refused."""
         self.sweep()
-        if len(self.sessions) >= MOST_GAMES:
+        if self._full(session.address):
             session.close()
             raise Refused("too many games are being played - try again in a minute", 429)
         self.sessions[session.id] = session
@@ -297,11 +298,16 @@ class Lobby:
     def sweep(self) -> None:
         """Drop games that nobody is in any more."""
         now = time.monotonic()
-        for name, session in list(self.sessions.items()):
-            patience = ALONE if session.end is None or len(self.sessions) < MOST_GAMES else 0.0
+        for name, session in sorted(self.sessions.items(), key=lambda item: item[1].left_at):
+            patience = ALONE if not self._full(session.address) else LEFT if session.end is None else 0.0
             if not session.clients and now - session.left_at > patience:
                 session.close()
                 del self.sessions[name]
+
+    def _full(self, address: str) -> bool:
+        """Whether an address cannot begin another game."""
+        mine = sum(session.address == address for session in self.sessions.values())
+        return len(self.sessions) >= MOST_GAMES or mine >= MOST_GAMES_EACH
 
     def close(self) -> None:
         """Stop all clocks."""

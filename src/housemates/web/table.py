@@ -20,6 +20,7 @@ from housemates.tasks.episodes import SIZES, Episodes, load_episodes
 from housemates.tasks.goals import ACTIONS, ENTITIES
 from housemates.web.game import INSTRUCTIONS, Game, new_game, swap
 from housemates.web.games import CONSENT, save_game
+from housemates.web.guard import same
 from housemates.web.messages import Refused
 from housemates.web.players import PERSON, everybody, title
 from housemates.web.scene import entity_title
@@ -129,18 +130,18 @@ class Table:
             raise Refused(f"choose {SLOWEST:g} to {self.options.fastest:g} steps per second")
         return float(hz)
 
-    def open(self, game: Game, told: dict[str, Any], message: dict[str, Any]) -> Session:
-        """Start the clock of a game; one that goes on from a recording waits until it is let go."""
+    def open(self, game: Game, told: dict[str, Any], message: dict[str, Any], address: str = "") -> Session:
+        """Start the clock of a game; one that goes on from a recording waits until it is let go. address: who asked."""
         paused = message["type"] == "swap"
         session = Session(game, self.rate(message["hz"]), paused, self._finished, **told)
-        session.consent = message["consent"] and game.human >= 0
+        session.address, session.consent = address, message["consent"] and game.human >= 0
         self.lobby.open(session)
         return session
 
     def join(self, client: Client, name: str, key: str | None) -> dict[str, Any]:
         """Enter a game: as its owner with its key, else to watch."""
         session = self.lobby.find(name)
-        if key is not None and key != session.key:
+        if key is not None and not same(key, session.key):
             raise Refused("this is not the key of that game - join without one to watch")
         return client.enter(session, key is not None)
 

@@ -6,6 +6,8 @@ import { readFrame } from "./film.js";
 const PATIENCE = [300, 800, 2000, 4000]; // Milliseconds before the next attempt to come back.
 const FINAL = { 4400: "the server did not understand this page - reload it", 4401: "this address needs its token: use the one that was printed", 4403: "the server refused this page", 4409: "too many people are watching already", 4429: "too many messages - reload the page" };
 
+const ASLEEP = 4410; // The server has closed a line over which nothing was said: it is opened again when there is something to say.
+
 const JOIN = 1; // Id of the message that asks to come back.
 
 /** The game this tab was in before it was loaded again, or null. */
@@ -27,6 +29,7 @@ export class Socket {
     this.connected = false;
     this.game = kept();
     this.waiting = [];
+    this.asleep = false;
     this.tries = 0;
     this.drops = 0;
     this.seen = 0;
@@ -42,6 +45,8 @@ export class Socket {
     line.onclose = ({ code }) => {
       if (this.line !== line) return;
       this.connected = false;
+      this.asleep = code === ASLEEP;
+      if (this.asleep) return;
       this.drops += 1;
       this.hear.state(false, FINAL[code] ?? "");
       if (FINAL[code]) return;
@@ -57,12 +62,22 @@ export class Socket {
   /** Send a message, now or as soon as the line is there. */
   send(message) {
     if (this.usable) this.line.send(JSON.stringify(message));
-    else this.waiting.push(message);
+    else {
+      this.waiting.push(message);
+      this.#wake();
+    }
   }
 
   /** Input of a moment: worth nothing later. */
   hint(message) {
     if (this.usable) this.line.send(JSON.stringify(message));
+    else this.#wake();
+  }
+
+  #wake() {
+    if (!this.asleep) return;
+    this.asleep = false;
+    this.open();
   }
 
   /** The frame has been drawn: the server may send the newest. */
