@@ -33,6 +33,7 @@ def evaluate(
     agents: Annotated[tuple[str, ...], arg(aliases=["--agent"])] = (),
     partners: Annotated[tuple[str, ...], arg(aliases=["--partner"])] = (),
     holdouts: tuple[Path, ...] = (),
+    allow: tuple[str, ...] = (),
     members: bool = False,
     split: SplitName = "eval",
     episodes: int = 100,
@@ -56,6 +57,8 @@ def evaluate(
         agents: Evaluate these instead of a run's agent; pretrained/NAME comes with the package (see `housemates partners`).
         partners: Meet these instead of the holdouts.
         holdouts: Folders of further holdouts (see `housemates holdouts train`) beside those that come with the package.
+        allow: Functions (package.module:function) that the list of partners in a run may name; what only a file names is
+            never run.
         members: Members of a run without coordination agent also meet the strangers, each as an agent of its own.
         split: The homes; choose settings on dev, look at eval once.
         episodes: How many of the split's episodes.
@@ -72,8 +75,10 @@ def evaluate(
     from housemates.evaluation.metrics import rows_of
     from housemates.evaluation.rows import write_rows
     from housemates.kernels.files import check_place
+    from housemates.policies import partners as registry
     from housemates.reports.work import warnings
 
+    registry.allow(allow)
     if (run is None) == (not agents):
         raise ValueError("evaluate what? - give the folder of a run, or --agents with --partners")
     if run is not None:

@@ -115,7 +115,10 @@ def named(partners: Sequence[Partner]) -> dict[str, str]:
     names = {}
     for partner in partners:
         run = run_folder(partner)
-        for text in (str(run / partner.name.rpartition("/")[2]) if run else partner.name, partner.path):
+        # A name out of a file is never read as that of a function.
+        written = {"script": (f"script/{partner.script}",), "function": (partner.path,), "random": ("random",)}
+        learned = (str(run / partner.name.rpartition("/")[2]) if run else partner.name, partner.path)
+        for text in written.get(partner.kind, [text for text in learned if ":" not in text or Path(text).exists()]):
             try:
                 meant = resolve(text)
             except (ValueError, OSError):

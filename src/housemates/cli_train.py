@@ -46,6 +46,7 @@ def train(
     split: SplitName | None = None,
     stage: Literal[1, 2] | None = None,
     population: tuple[str, ...] = (),
+    allow: tuple[str, ...] = (),
     robots: int | None = None,
     workers: int | None = None,
     threads: int | None = None,
@@ -80,6 +81,8 @@ def train(
         population: Partners of stage 2: run folders (all members), RUN/3, RUN/z5, folders of policies, random, script/NAME,
             package.module:function. Holdouts of the evaluation are refused (but for a
             best_response).
+        allow: Functions (package.module:function) that the run's own list of partners may name when it is resumed; what only
+            a file names is never run.
         robots: Robots in each home (default 2, for solo 1).
         workers: Processes that train together, each on one core (default 1).
         threads: Torch's threads in each worker (default 1).
@@ -95,8 +98,10 @@ def train(
         quiet: Show nothing while training.
     """
     from housemates.learning.distributed import under_torchrun
+    from housemates.policies import partners as registry
     from housemates.populations.run import amend, check_versions, complete, create, extend, read
 
+    registry.allow((*population, *allow))
     if hours is not None and hours <= 0:
         raise ValueError(f"--hours {hours} - it must be positive")
     asked: dict[str, object] = {
@@ -147,12 +152,14 @@ def go_on(folder: Path, run: Run, new: bool, hours: float | None, wandb: bool, q
     """Train a run that has a folder; whether it is complete, or None where workers have said so themselves."""
     from housemates.learning.distributed import give_up, launch, under_torchrun
     from housemates.learning.divergence import DivergedError
+    from housemates.policies import partners as registry
     from housemates.populations.run import work
 
     if run.workers > 1 and not under_torchrun():
         load(run)
         arguments = ["train", "--resume", str(folder), *(["--hours", str(hours)] if hours is not None else [])]
         arguments += ["--wandb"] * wandb + ["--quiet"] * quiet
+        arguments += ["--allow", *sorted(registry.NAMED)] if registry.NAMED else []
         if launch(run.workers, arguments):
             raise ValueError(f"training in {folder} failed, see above - when that is mended use --resume {folder}")
         return None

@@ -1,5 +1,7 @@
 """`housemates evaluate` and `housemates holdouts` from the command line, on a few dev episodes."""
 
+import sys
+
 import pytest
 
 from housemates.cli import main
@@ -52,6 +54,24 @@ def test_the_members_of_a_run_are_evaluated_together(tmp_path):
     assert main(["evaluate", str(run), *FEW, "--out", str(tmp_path / "rows.parquet")]) == 0
     rows = read_rows(tmp_path / "rows.parquet")
     assert rows["agent"].to_pylist() == ["gt/0"] * 3 + ["gt/1"] * 3
+
+
+def test_a_function_that_only_the_run_names_is_refused_and_one_that_is_allowed_plays(run, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(partners, "NAMED", set())
+    payload = "from pathlib import Path\nPath('ran').touch()\nimport numpy as np\n"
+    payload += "def act(seen):\n    return np.full(len(seen['state']), 21)\n"
+    (run / "payload.py").write_text(payload)
+    members = partners.read_partners(run / partners.PARTNERS, run)
+    friend = partners.Partner("friend", "function", "pbt.payload:act")
+    partners.write_partners(run / partners.PARTNERS, [*members, friend], run)
+    said = told(capsys, "evaluate", str(run), *FEW)
+    assert "stage2/partners.json names the function 'pbt.payload:act'" in said
+    assert not (tmp_path / "ran").exists()
+    assert main(["evaluate", str(run), *FEW, "--allow", "pbt.payload:act"]) == 0
+    assert (tmp_path / "ran").exists()
+    assert "friend" in read_rows(run / "evaluation" / "episodes-dev.parquet")["partner"].to_pylist()
+    sys.modules.pop("pbt.payload", None)
 
 
 def test_a_solo_robot_is_evaluated_alone(tmp_path):

@@ -3,6 +3,8 @@
 import errno
 import json
 import os
+import time
+import tracemalloc
 from hashlib import sha256
 
 import pytest
@@ -12,6 +14,7 @@ from safetensors.torch import load_file, save
 from housemates.policies import checkpoint
 from housemates.policies.checkpoint import load_policy, read_description, save_policy
 from housemates.policies.config import PolicyConfig
+from housemates.policies.partners import latents
 from housemates.policies.policy import Policy
 
 SMALL = PolicyConfig.state(hidden=16, features=16)
@@ -186,6 +189,33 @@ def test_a_newer_format_is_refused(folder):
 def test_an_unknown_config_key_is_refused(folder):
     edit(folder, config={**SMALL.to_json(), "dropout": 0.5})
     assert "policy.json: policy config has unknown field 'dropout'" in refused(folder)
+
+
+@pytest.mark.parametrize("name", ["features", "hidden", "layers", "latent", "privileged", "robots", "actions"])
+@pytest.mark.parametrize("number", [20_928 * 5, 10**9, 2**63, 10**4000])
+def test_numbers_that_no_network_has_are_refused_at_once(folder, name, number):
+    edit(folder, config=SMALL.to_json() | {name: number})
+    began = time.monotonic()
+    tracemalloc.start()
+    try:
+        assert f"{name} is more than" in refused(folder)
+        with pytest.raises(ValueError, match="is more than"):
+            latents(folder, "it")
+        assert tracemalloc.get_traced_memory()[1] < 1_000_000
+    finally:
+        tracemalloc.stop()
+    assert time.monotonic() - began < 10
+
+
+def test_many_numbers_that_are_too_many_together_are_refused(folder):
+    edit(folder, config=SMALL.to_json() | {"hidden": 8000, "features": 8000, "layers": 16})
+    assert "choose fewer layers" in refused(folder)
+
+
+@pytest.mark.parametrize("config", [{"observations": [[]]}, {"observations": [{}]}, {"hidden": 1.5}, {"taste": 1e300}])
+def test_a_config_of_anything_else_is_refused_in_one_line(folder, config):
+    edit(folder, config=SMALL.to_json() | config)
+    assert "policy.json" in refused(folder)
 
 
 def test_another_number_of_actions_is_refused(folder):

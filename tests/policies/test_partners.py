@@ -1,12 +1,16 @@
 """Who can act: names and folders become partners, partners become JSON and players, and holdouts are known as such."""
 
 import json
+import sys
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
+from housemates.cli_responses import named
+from housemates.policies import partners as registry
 from housemates.policies.checkpoint import save_policy
 from housemates.policies.config import PolicyConfig
 from housemates.policies.partners import (
@@ -182,6 +186,53 @@ def test_a_function_that_is_not_there_is_told(place, told, monkeypatch):
     monkeypatch.syspath_prepend("tests/policies")
     with pytest.raises(ValueError, match=told):
         resolve(place)
+
+
+@pytest.fixture
+def hostile(tmp_path, monkeypatch):
+    """A run that came from somebody else: its lists name a function beside it, which tells when it is run."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(registry, "NAMED", set())
+    folder = make_run(tmp_path / "runs" / "evil")
+    (folder / "payload.py").write_text(
+        f"from pathlib import Path\nPath({str(tmp_path / 'ran')!r}).touch()\ndef act(seen): ...\n"
+    )
+    friend = Partner("friend", "function", "runs.evil.payload:act")
+    for place in (registry.POPULATION, registry.PARTNERS):
+        registry.write_partners(folder / place, [friend], folder)
+    yield folder
+    sys.modules.pop("runs.evil.payload", None)
+
+
+def test_a_list_in_a_file_cannot_name_a_function(hostile, tmp_path):
+    for place in (registry.POPULATION, registry.PARTNERS):
+        with pytest.raises(ValueError, match=r"names the function 'runs.evil.payload:act' .* --allow runs.evil.payload:act"):
+            registry.read_partners(hostile / place, hostile)
+    with pytest.raises(ValueError, match="a file may not run code"):
+        resolve("runs/evil")
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_function_in_a_file_is_read_where_somebody_has_named_it(hostile, tmp_path):
+    registry.allow(["runs.evil.payload:act", "runs/evil"])
+    assert [p.kind for p in registry.read_partners(hostile / registry.PARTNERS, hostile)] == ["function"]
+    assert not (tmp_path / "ran").exists()
+    assert {"runs.evil.payload:act"} == registry.NAMED
+
+
+@pytest.mark.parametrize("place", ["../x:y", "a/b:c", ":x", "x:", "x.:y", "x:y:z"])
+def test_what_cannot_be_a_function_is_no_function(place):
+    with pytest.raises(ValueError, match=r"write the partner as package\.module:function|no module"):
+        resolve(place)
+
+
+@pytest.mark.parametrize("kind", ["random", "script", "learned"])
+def test_the_name_of_a_partner_in_a_file_is_never_run(hostile, tmp_path, kind):
+    where = "runs.evil.payload:act"
+    partner = Partner(where, kind, where, script="solo" if kind == "script" else "")
+    with suppress(ValueError):
+        named([partner])
+    assert not (tmp_path / "ran").exists()
 
 
 def test_everything_below_a_marked_folder_is_a_holdout(tmp_path):

@@ -7,6 +7,7 @@ import pytest
 
 from housemates.cli import main
 from housemates.cli_train import MethodName, ObservationsName, PresetName, new_run
+from housemates.policies import partners
 from housemates.policies.checkpoint import load_policy
 from housemates.populations import METHODS
 from housemates.populations.bdp import BDPSettings
@@ -129,6 +130,18 @@ def test_a_run_that_fails_while_it_trains_is_kept(smoke, capsys, monkeypatch):
     monkeypatch.setattr("housemates.cli_train.load", refuse)
     assert "no homes today" in told(capsys, "--resume", str(smoke))
     assert (smoke / "config.json").is_file()
+
+
+def test_a_run_with_a_function_as_partner_goes_on_where_the_function_is_named_again(tmp_path, monkeypatch, capsys):
+    monkeypatch.syspath_prepend("tests/policies")
+    monkeypatch.setattr(partners, "NAMED", set())
+    run, function = str(tmp_path / "run"), "test_partners:forward"
+    begin = ("--preset", "smoke", "--decisions", "600", "--observations", "state", "--hours", "1e-9", "--out", run)
+    assert main(["train", "--population", function, *begin]) == 0
+    monkeypatch.setattr(partners, "NAMED", set())
+    assert f"names the function '{function}'" in told(capsys, "--resume", run)
+    assert main(["train", "--resume", run, "--allow", function]) == 0
+    assert "complete" in capsys.readouterr().out
 
 
 def test_a_run_in_a_folder_that_cannot_be_is_told(tmp_path, capsys):

@@ -80,11 +80,8 @@ def load_policy(folder: Path | str, device: torch.device | str = "cpu") -> Polic
     """Read the policy that `save_policy` wrote into a folder."""
     folder = Path(folder)
     description = read_description(folder)
-    try:
-        config = PolicyConfig.from_json(description["config"])
-        spec = config.observation_spec()
-    except ValueError as error:
-        raise ValueError(f"{folder / DESCRIPTION}: {error}") from error
+    config = PolicyConfig.from_json(description["config"])
+    spec = config.observation_spec()
     if config.actions != len(ACTIONS) or description["actions"] != list(ACTIONS):
         count = len(description["actions"])
         raise ValueError(f"{folder / DESCRIPTION} is for {count} other actions than the {len(ACTIONS)} here - train it anew")
@@ -109,7 +106,7 @@ def read_description(folder: Path | str) -> dict[str, Any]:
             raise FileNotFoundError(f"no {name} in {folder} - give a folder that holds {WEIGHTS} and {DESCRIPTION}")
     try:
         description = json.loads(path.read_bytes())
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} is damaged ({error}) - restore it from a copy") from error
     if not isinstance(description, dict) or not isinstance(description.get("format"), int):
         raise ValueError(f"{path} does not describe a policy - give a folder that `save_policy` wrote")
@@ -118,6 +115,10 @@ def read_description(folder: Path | str) -> dict[str, Any]:
     for key, kind in KEYS.items():
         if not isinstance(description.get(key), kind):
             raise ValueError(f"{path} has no valid '{key}' - restore it from a copy")
+    try:
+        PolicyConfig.from_json(description["config"]).observation_spec()
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{path}: {error}") from error
     return description
 
 

@@ -31,6 +31,10 @@ TYPES = {
     "predicates": ("uint8", "bool", "float32"),
 }
 """Number types each observation may have; depth: inverse depth, millimetres or metres (see `pictures`)."""
+MOST = {"features": 8192, "hidden": 8192, "layers": 16, "latent": 1024, "privileged": 65_536, "robots": 16, "actions": 1024}
+"""Largest numbers, far beyond any network that is trained here: a file that says more is refused before it takes memory."""
+NUMBERS = 1_000_000_000
+"""Weights in the memory and behind it, about; likewise."""
 LATER = ("branches", "taste")
 """Fields that the first policies were written without; they have the defaults of these."""
 
@@ -95,11 +99,17 @@ class PolicyConfig:
         for name in ("features", "hidden", "layers", "robots"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} = {getattr(self, name)} - it must be at least 1")
+        for name, most in MOST.items():
+            if getattr(self, name) > most:
+                raise ValueError(f"{name} is more than {most}, which no network here needs - choose a smaller number")
+        weights = 4 * self.hidden * (self.features + (2 * self.layers - 1) * self.hidden) * max(self.latent * self.branches, 1)
+        if weights > NUMBERS:
+            raise ValueError(f"a memory of {weights} weights - choose fewer layers, or smaller features, hidden or latent")
         if self.latent < 0 or self.latent == 1:
             raise ValueError(f"latent = {self.latent} - give 0 for none, or at least 2 behaviours")
         if self.branches and not self.latent:
             raise ValueError("branches are chosen by a latent, and there is none - give latent = 8, or no branches")
-        if self.taste < 0 or (self.taste and (self.branches or not self.latent)):
+        if not 0 <= self.taste <= 1e6 or (self.taste and (self.branches or not self.latent)):
             raise ValueError(f"taste = {self.taste} - it is 0, or positive for a policy whose latent is an input")
         if self.actions < 2:
             raise ValueError(f"actions = {self.actions} - a policy chooses among at least 2")

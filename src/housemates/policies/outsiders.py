@@ -91,6 +91,8 @@ class Function(Outsider):
 def find(place: str) -> Callable[[dict[str, np.ndarray]], Any]:
     """The function at module:function; modules in the present folder are found as well."""
     module, _, name = place.partition(":")
+    if not all(part.isidentifier() for part in (*module.split("."), name)):
+        raise ValueError(f"'{place}' is no function - write the partner as package.module:function")
     here = str(Path.cwd())
     try:
         sys.path.insert(0, here)

@@ -35,6 +35,8 @@ BEST_RESPONSE = "best_response"
 """Method of agents that were trained for one partner only, perhaps a holdout: a measure for others. Nobody trains with them."""
 PRETRAINED = "pretrained/"
 """pretrained/NAME: all policies of the package with a part of their name that is NAME, or begins with NAME and a hyphen."""
+NAMED: set[str] = set()
+"""Functions that were named on the command line or in Python; one that only a file names is never run."""
 SHIPPED = Path(__file__).resolve().parents[1] / "agents"
 """Policies that come with the package."""
 
@@ -78,6 +80,11 @@ def from_json(values: Any, where: str = "a partner") -> Partner:
     return Partner(**values)
 
 
+def allow(places: Iterable[str]) -> None:
+    """Let lists of partners in files name these functions (package.module:function) from now on."""
+    NAMED.update(place for place in places if ":" in place)
+
+
 def write_partners(path: Path, partners: Sequence[Partner], run: Path) -> None:
     """Write a list of partners; folders inside the run's are written relative to it, so that the run can be moved."""
     rows = []
@@ -92,7 +99,10 @@ def write_partners(path: Path, partners: Sequence[Partner], run: Path) -> None:
 
 
 def read_partners(path: Path, run: Path) -> list[Partner]:
-    """The inverse of `write_partners`; all folders are absolute."""
+    """The inverse of `write_partners`; all folders are absolute.
+
+    A file must not run code: a function in it is refused unless somebody has named the same one here (see `allow`).
+    """
     try:
         rows = json.loads(path.read_text())
     except FileNotFoundError as error:
@@ -101,7 +111,14 @@ def read_partners(path: Path, run: Path) -> list[Partner]:
         raise ValueError(f"{path} is damaged ({error}) - restore it from a copy") from error
     if not isinstance(rows, list):
         raise ValueError(f"{path} is no list of partners - restore it from a copy")
-    return [_placed(from_json(row, str(path)), run) for row in rows]
+    found = [_placed(from_json(row, str(path)), run) for row in rows]
+    for partner in found:
+        if partner.kind == "function" and partner.path not in NAMED:
+            raise ValueError(
+                f"{path} names the function '{partner.path}' as a partner, and a file may not run code - "
+                f"if you trust it, name it yourself: train and evaluate take --allow {partner.path}"
+            )
+    return found
 
 
 def population(run: Path | str) -> list[Partner]:
@@ -241,6 +258,7 @@ def _resolve(text: str) -> list[Partner]:
         from housemates.policies.outsiders import find
 
         find(text)
+        allow([text])
         return [Partner(text, "function", text)]
     everybody = shipped()
     wanted = text.removeprefix(PRETRAINED)
