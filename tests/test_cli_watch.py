@@ -1,5 +1,6 @@
 """`housemates watch`: what it prints, what it writes, what it refuses."""
 
+import os
 import sys
 from typing import get_args
 
@@ -16,6 +17,8 @@ from housemates.sim.recording import load_recording, replay
 from housemates.sim.rules import SPEEDS
 from housemates.sim.scripted import SCRIPTS
 from housemates.web import server
+from housemates.web.table import Table
+from small_runs import small_run
 
 
 def told(capsys, *arguments: str) -> str:
@@ -77,6 +80,34 @@ def test_a_run_that_trains_opens_on_the_page(tmp_path, opened):
     assert main(["watch", "--run", str(tmp_path)]) == 0
     assert opened[0][0].runs == (tmp_path,)
     assert opened[0][4].startswith("run=")
+
+
+def test_a_run_is_watched_at_its_recordings_with_its_agent_at_hand(recorded, tmp_path, opened):
+    run = small_run(tmp_path / "pbt", "pbt")
+    assert main(["watch", str(run)]) == 0
+    assert opened[0][4].startswith("run=")
+    (run / "evaluation").mkdir()
+    (run / "evaluation" / "game.npz").write_bytes(recorded.read_bytes())
+    assert main(["watch", str(run)]) == 0
+    options = opened[1][0]
+    assert opened[1][4] == "mode=watch"
+    assert (options.runs, options.places) == ((run,), (run,))
+    assert [p.name for p in options.partners] == ["pbt/agent", "pbt/0", "pbt/1"]
+    start = Table(options).start()
+    assert start["recording"] is not None
+    assert "pbt/agent" in [p["name"] for p in start["partners"]]
+
+
+def test_a_run_is_played_with_its_agent(tmp_path, opened):
+    run = small_run(tmp_path / "pbt", "pbt")
+    assert main(["play", str(run), "random"]) == 0
+    assert [p.name for p in opened[0][0].partners] == ["pbt/agent", "pbt/0", "pbt/1", "random"]
+
+
+def test_a_pipe_in_a_watched_folder_is_passed_over(tmp_path, opened):
+    os.mkfifo(tmp_path / "x.npz")
+    assert main(["watch", str(tmp_path)]) == 0
+    assert Table(opened[0][0]).start()["recording"] is None
 
 
 def test_partners_for_the_page_are_looked_up_first(opened, capsys):

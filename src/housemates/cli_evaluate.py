@@ -44,7 +44,7 @@ def evaluate(
     threads: int | None = None,
     out: Path | None = None,
 ) -> None:
-    """Let an agent play every episode with every partner, and write one row per game.
+    """Let an agent play every episode with every partner, and write one row per game; of a run, a few games as recordings.
 
     For a run: its agent with the partners of its training, with all holdouts of the task (strangers), and the controls: the
     agent blind to its partner, a scripted solo robot, a random partner. A run without a coordination agent (gt_coord, solo)
@@ -71,6 +71,7 @@ def evaluate(
             says so), or crossplay.parquet.
     """
     from housemates.evaluation.crossplay import check_count, crossplay
+    from housemates.evaluation.examples import FOLDER, save_examples
     from housemates.evaluation.kept import kept_beside
     from housemates.evaluation.metrics import rows_of
     from housemates.evaluation.rows import write_rows
@@ -102,6 +103,8 @@ def evaluate(
     write_rows(file, rows)
     if kept is not None:
         kept.remove()
+    if run is not None:
+        save_examples(file.parent / FOLDER, pairs, played, homes, rules, episodes, seed, greedy)
     print(f"{what}, {episodes} episodes of {split}, seed {seed}{', greedy' if greedy else ''}; ± standard error over episodes")
     show(rows)
     if any(not pair.agent.meta.get("zero_shot", True) for pair in pairs):
@@ -109,6 +112,8 @@ def evaluate(
     for words in warnings(rows_of(rows)):
         print(f"note: {words}")
     print(f"{rows.num_rows} rows: {file}")
+    if run is not None:
+        print(f"some of the games to look at: housemates watch {file.parent / FOLDER}")
 
 
 @contextmanager

@@ -31,10 +31,15 @@ def play(
         fastest: Most steps per second that may be asked for.
     """
     from housemates.policies.partners import resolve_all
+    from housemates.web.players import lent
     from housemates.web.server import open_page
     from housemates.web.table import Options
 
-    offered = tuple(resolve_all(partners))
+    # A run lends its agent as well as its population.
+    names = [
+        name for text in partners for name in (lent(Path(text)) if (Path(text) / "config.json").is_file() else ()) or [text]
+    ]
+    offered = tuple(resolve_all(names))
     places = (games,) if games.is_dir() else ()
     options = Options(mode="play", places=places, partners=offered, games=games, fastest=fastest)
     open_page(options, host, port, browser, "mode=play", token)

@@ -130,17 +130,19 @@ def show_page(
     """Open the page with a recording, a folder of them, or a run; where: host, port, whether to open the browser."""
     from housemates.policies.partners import resolve_all
     from housemates.sim.recording import load_recording
+    from housemates.web.players import lent
     from housemates.web.server import open_page
     from housemates.web.table import Options
     from housemates.web.training import TrainingRun
 
     if place is not None and not place.is_dir():
         load_recording(place)
-    # A run that is watched lends its members to swaps, if it has any yet.
-    known = [str(folder) for folder in (place, run) if folder is not None and any(folder.glob("stage1/members/*/policy.json"))]
-    places = tuple(
-        folder for folder in (place, run, games if place is None else None) if folder is not None and folder.exists()
-    )
+    if run is None and place is not None and (place / "config.json").is_file():
+        run = place
+    # A run that is watched lends its agent and its members to games and swaps, if it has any yet.
+    known = lent(run) if run is not None else []
+    folders = dict.fromkeys((place, run, games if place is None else None))
+    places = tuple(folder for folder in folders if folder is not None and folder.exists())
     options = Options(
         places=places,
         runs=(run,) if run is not None else (),
@@ -148,7 +150,9 @@ def show_page(
         games=games,
         fastest=fastest,
     )
-    query = f"run={TrainingRun(run).id}" if run is not None else "mode=watch"
+    # A run is opened at its recordings, if it has any, else at its curves.
+    recorded = place is not None and any(place.rglob("*.npz"))
+    query = f"run={TrainingRun(run).id}" if run is not None and not recorded else "mode=watch"
     open_page(options, *where, query, token)
 
 

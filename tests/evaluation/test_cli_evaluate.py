@@ -11,6 +11,7 @@ from housemates.policies import partners
 from housemates.policies.checkpoint import save_policy
 from housemates.policies.partners import is_holdout, resolve_all
 from housemates.policies.policy import Policy
+from housemates.sim.recording import load_recording
 from small_runs import TINY, small_run
 
 FEW = ("--split", "dev", "--episodes", "3", "--threads", "1")
@@ -42,6 +43,22 @@ def test_a_run_is_evaluated_with_its_population_strangers_and_controls(run, tmp_
     out = capsys.readouterr().out
     assert "pbt/agent: zero-shot, with strangers" in out
     assert "control: the agent cannot sense its partner" in out
+
+
+def test_a_few_games_of_a_run_are_kept_as_recordings(run, capsys):
+    assert main(["evaluate", str(run), *FEW]) == 0
+    assert f"housemates watch {run / 'evaluation' / 'recordings'}" in capsys.readouterr().out
+    rows = read_rows(run / "evaluation" / "episodes-dev.parquet").to_pylist()
+    found = [load_recording(path) for path in sorted((run / "evaluation" / "recordings").glob("*.npz"))]
+    assert len(found) == 5
+    met = set()
+    for recording in found:
+        header = recording.header
+        (partner,) = set(header["robots"]) - {"pbt/agent"}
+        (row,) = [r for r in rows if not r["control"] and (r["partner"], r["episode"]) == (partner, header["episode_id"])]
+        assert (header["steps"], header["outcome"] == "success") == (row["steps"], row["success"])
+        met.add(partner)
+    assert met == {"script/noop", "script/first_half", "script/second_half", "pbt/0", "pbt/1"}
 
 
 def test_without_learned_holdouts_the_command_says_so(run, capsys):

@@ -6,12 +6,13 @@ Everybody comes from the registry of `policies.partners`; a policy carries its m
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from housemates.policies.config import seen_as
-from housemates.policies.partners import Partner, load, scripted
+from housemates.policies.partners import AGENT, Partner, load, scripted
 from housemates.sim.batch import Batch
 from housemates.sim.cameras import PICTURES, Cameras
 from housemates.sim.scripted import script
@@ -35,6 +36,14 @@ def everybody(more: Sequence[Partner] = ()) -> dict[str, Partner]:
 
     found = [scripted(name) for name in OFFERED]
     return {p.name: p for p in (*found, Partner("random", "random"), *shipped(), *more)}
+
+
+def lent(run: Path) -> list[str]:
+    """Whom the folder of a run offers, as names for `resolve`: its agent first, then its population, if it has them yet."""
+    if not (run / "config.json").is_file():
+        return []
+    found = [str(run / "agent")] if (run / AGENT / "policy.json").is_file() else []
+    return found + ([str(run)] if any(run.glob("stage1/members/*/policy.json")) else [])
 
 
 def title(partner: Partner) -> str:

@@ -67,7 +67,10 @@ class Table:
 
     def start(self) -> dict[str, Any]:
         """What the page needs first."""
-        first = next((e.id for e in self.shelf.entries() if e.path is not None and e.path in self.shelf.places), None)
+        # A recording that was given, or one of a folder that was given; games that happen to be kept here are not opened.
+        given = [place for place in self.shelf.places if place != self.options.games.resolve()]
+        found = (e for e in self.shelf.entries() if e.path is not None and any(e.path.is_relative_to(p) for p in given))
+        first = next((e.id for e in found), None)
         games = self.lobby.sessions.values()
         return {
             "version": __version__,

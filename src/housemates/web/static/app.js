@@ -141,7 +141,7 @@ function keys(event) {
   if (typing(event)) return;
   if (event.key === "?") return about();
   if (event.key === "l") return $("theme").click();
-  if (play.on || facts.mode !== "watch") return undefined;
+  if (play.on || facts.mode !== "watch" || !viewer.film) return undefined;
   const by = event.shiftKey ? 10 : 1;
   const camera = ["orbit", "top", "follow0", "follow1", "eyes"][Number(event.key) - 1];
   if (event.key === " ") viewer.toggle();
@@ -149,7 +149,7 @@ function keys(event) {
   else if (event.key === "ArrowRight" || event.key === ".") viewer.step(by);
   else if (event.key === "Home") viewer.seek(viewer.low);
   else if (event.key === "End") viewer.seek(viewer.high);
-  else if (event.key === "s") watch.swap();
+  else if (event.key === "s") $("swap").click(); // Does nothing where the button is disabled.
   else if (camera) viewer.camera(camera);
   else return undefined;
   return event.preventDefault();

@@ -116,7 +116,11 @@ export class Play {
     if (done.join() !== this.done) {
       this.done = done.join();
       this.#task(done);
-      for (const skill of this.skills ?? []) skill.button.classList.toggle("done", skill.ends.some((k) => done[k] >= 0));
+      for (const skill of this.skills ?? []) {
+        const over = skill.ends.some((k) => done[k] >= 0);
+        skill.button.classList.toggle("done", over);
+        skill.button.disabled = over;
+      }
     }
     if (this.game.human < 0) return;
     const running = frame.action[this.game.human];
@@ -225,7 +229,7 @@ export class Play {
       else {
         const skill = this.skills.find((s) => s.key === event.key);
         if (!skill) return;
-        this.click(skill.entity);
+        if (!skill.button.disabled) this.click(skill.entity);
       }
       event.preventDefault();
     });

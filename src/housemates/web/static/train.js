@@ -6,22 +6,34 @@ const FIRST = ["charts/success", "charts/collision", "charts/timeout", "charts/e
 const EVERY = 3000; // Milliseconds between two looks at the log.
 const POINTS = 400; // Points of a curve.
 
-/** Curve of y over x, as an SVG polyline in a 240 x 90 box. */
-function curve(xs, ys) {
-  const space = "http://www.w3.org/2000/svg";
-  const svg = document.createElementNS(space, "svg");
+const SPACE = "http://www.w3.org/2000/svg";
+
+/** Curves as an SVG in a 240 x 90 box; each of them {stage, xs, ys}, all to the same scale. */
+function curves(found) {
+  const svg = document.createElementNS(SPACE, "svg");
   svg.setAttribute("viewBox", "0 0 240 90");
   svg.setAttribute("preserveAspectRatio", "none");
-  const [low, high] = [Math.min(...ys), Math.max(...ys)];
-  const [first, last] = [xs[0], xs.at(-1)];
-  const points = ys.map((y, k) => `${(((xs[k] - first) / (last - first || 1)) * 240).toFixed(1)},${(86 - ((y - low) / (high - low || 1)) * 82).toFixed(1)}`);
-  const line = document.createElementNS(space, "polyline");
-  for (const [name, value] of Object.entries({ points: points.join(" "), fill: "none", stroke: "var(--accent)", "stroke-width": 1.6, "vector-effect": "non-scaling-stroke", "stroke-linejoin": "round" })) line.setAttribute(name, value);
-  svg.append(line);
+  const [xs, ys] = [found.flatMap((one) => one.xs), found.flatMap((one) => one.ys)];
+  const [first, last, low, high] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
+  for (const one of found) {
+    const points = one.ys.map((y, k) => `${(((one.xs[k] - first) / (last - first || 1)) * 240).toFixed(1)},${(86 - ((y - low) / (high - low || 1)) * 82).toFixed(1)}`);
+    const line = document.createElementNS(SPACE, "polyline");
+    for (const [name, value] of Object.entries({ points: points.join(" "), fill: "none", stroke: tint(one.stage), "stroke-width": 1.6, "vector-effect": "non-scaling-stroke", "stroke-linejoin": "round", "data-stage": one.stage })) line.setAttribute(name, value);
+    svg.append(line);
+  }
   return svg;
 }
 
-const brief = (v) => (Math.abs(v) >= 10000 ? `${(v / 1000).toFixed(0)}k` : Math.abs(v) >= 100 ? v.toFixed(0) : Math.abs(v) >= 0.01 || v === 0 ? v.toFixed(2) : v.toExponential(0));
+const tint = (stage) => `var(--stage${stage})`;
+
+/** Some of the rows of a run that have a value, in their order: about POINTS, and always the last. */
+function thinned(rows, key) {
+  const some = rows.filter((row) => Number.isFinite(row[key]));
+  const every = Math.max(1, Math.ceil(some.length / POINTS));
+  return some.filter((_, k) => k % every === 0 || k === some.length - 1);
+}
+
+const brief = (v) => (Math.abs(v) >= 10000 ? `${(v / 1000).toFixed(0)}k` : Math.abs(v) >= 100 ? v.toFixed(0) : Math.abs(v) >= 0.01 || v === 0 ? v.toFixed(2) : Math.abs(v) >= 0.0005 ? v.toFixed(3) : v.toExponential(0));
 
 export class Train {
   constructor(start, socket) {
@@ -64,24 +76,32 @@ export class Train {
     const { rows, told } = this;
     const keys = [...new Set(rows.flatMap((row) => Object.keys(row)))];
     const shown = [...FIRST.filter((key) => keys.includes(key)), ...keys.filter((key) => !FIRST.includes(key) && key.includes("/")).sort()];
-    const every = Math.max(1, Math.ceil(rows.length / POINTS));
+    // Decisions are counted anew in each stage: each has its own curve.
+    const stages = [...new Set(rows.map((row) => row.stage))];
     const cards = shown.slice(0, 24).flatMap((key) => {
-      const some = rows.filter((row, k) => Number.isFinite(row[key]) && (k % every === 0 || k === rows.length - 1));
-      if (!some.length) return [];
-      return [el("article.curve.card", {}, el("span.now", {}, brief(some.at(-1)[key])), el("span.faint", {}, key.split("/").at(-1).replaceAll("_", " ")),
-        curve(some.map((row, k) => row.decisions ?? k), some.map((row) => row[key])),
-        el("p.range.faint", {}, `${brief(Math.min(...some.map((row) => row[key])))} to ${brief(Math.max(...some.map((row) => row[key])))}`))];
+      const found = stages.flatMap((stage) => {
+        const some = thinned(rows.filter((row) => row.stage === stage), key);
+        return some.length ? [{ stage, xs: some.map((row, k) => row.decisions ?? k), ys: some.map((row) => row[key]) }] : [];
+      });
+      if (!found.length) return [];
+      const all = found.flatMap((one) => one.ys);
+      return [el("article.curve.card", {}, el("span.now", {}, brief(found.at(-1).ys.at(-1))), el("span.faint", {}, key.split("/").at(-1).replaceAll("_", " ")),
+        curves(found), el("p.range.faint", {}, `${brief(Math.min(...all))} to ${brief(Math.max(...all))}`))];
     });
+    const names = { 1: "stage 1: the population", 2: "stage 2: the agent" };
+    const legend = stages.length > 1 ? el("p.legend", {}, ...stages.map((stage) => el("span", {}, el("span.dot", { tint: tint(stage) }), ` ${names[stage] ?? `stage ${stage}`}`))) : "";
+    const spent = stages.map((stage) => rows.findLast((row) => row.stage === stage).decisions).filter(Number.isFinite);
+    const count = spent.length ? spent.reduce((a, b) => a + b, 0) : rows.length;
     const task = el("select", { id: "run-task" }, ...this.start.tasks.map((t) => el("option", { value: t.name }, t.title)));
     if (told.task) task.value = told.task;
     const enter = (robots) => () => this.socket.send({ type: "new_game", task: task.value, episode: Math.floor(Math.random() * this.start.episodes), robots, hz: this.start.hz.usual });
-    const [it, last] = [`run/${this.run}`, rows.at(-1)];
+    const it = `run/${this.run}`;
     $("training").replaceChildren(el("div.inner", {},
       el("h2", {}, told.title),
-      el("p.faint", {}, rows.length ? `${(last.decisions ?? rows.length).toLocaleString("en")} decisions so far${told.finished ? ", finished" : ""}. Curves over decisions; the figure is the newest value.` : "Nothing logged yet: the first row appears after the first update."),
+      el("p.faint", {}, rows.length ? `${count.toLocaleString("en")} decisions so far${told.finished ? ", finished" : ""}. Curves over decisions; the figure is the newest value.` : "Nothing logged yet: the first row appears after the first update."),
       el("div.fields", {}, told.task ? "" : el("label", {}, "Task", task),
         el("button.primary", { type: "button", id: "drop-in", disabled: !told.checkpoint, onclick: enter([it, it]) }, "Watch a fresh episode of the newest checkpoint"),
         el("button", { type: "button", disabled: !told.checkpoint, onclick: enter(["person", it]) }, "Play with it")),
-      el("div.curves", {}, ...cards)));
+      legend, el("div.curves", {}, ...cards)));
   }
 }
