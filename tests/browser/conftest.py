@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from browser.tab import CHROMIUM, FLAGS, Tab
+from browser.tab import CHROMIUM, FLAGS, TOKEN, Tab
 from conftest import missing
 from housemates.cli_watch import play_scripted
 from housemates.homes.splits import load_split
@@ -38,12 +38,24 @@ def run_folder(tmp_path_factory):
     return folder
 
 
-def write_rows(folder):
-    """Five lines of a log."""
+def write_rows(folder, stage="stage1", count=5):
+    """Some lines of a log."""
     rows = (
-        f'{{"decisions": {1000 * k}, "charts/success": {0.1 * k}, "charts/episodic_return": {k - 1}.0}}\n' for k in range(1, 6)
+        f'{{"decisions": {1000 * k}, "charts/success": {0.1 * k}, "charts/episodic_return": {k - 1}.0}}\n'
+        for k in range(1, count + 1)
     )
-    (folder / "stage1" / "metrics.jsonl").write_text("".join(rows))
+    (folder / stage / "metrics.jsonl").write_text("".join(rows))
+
+
+@pytest.fixture(scope="session")
+def two_stages(tmp_path_factory):
+    """The logs of a run of two stages, each of which counts its decisions from the beginning."""
+    folder = tmp_path_factory.mktemp("runs") / "two"
+    for stage, count in (("stage1", 5), ("stage2", 3)):
+        (folder / stage).mkdir(parents=True)
+        write_rows(folder, stage, count)
+    (folder / "config.json").write_text('{"method": "bdp", "task": "tidy_house"}')
+    return folder
 
 
 @pytest.fixture(scope="session")
@@ -86,15 +98,16 @@ def games(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def address(recorded, run_folder, games):
+def address(recorded, run_folder, two_stages, games):
     """Where the page is."""
+    from housemates.web.guard import Guard
     from housemates.web.server import Page, running
     from housemates.web.table import Options, Table
 
     homes = load_split("eval")
     Batch(load_episodes("tidy_house", "eval", homes=homes), homes, 1, 2).observe("depth")  # compiled before anybody waits
-    options = Options(mode="watch", places=(recorded,), runs=(run_folder,), games=games, fastest=FASTEST)
-    with running(Page(Table(options))) as port:
+    options = Options(mode="watch", places=(recorded,), runs=(run_folder, two_stages), games=games, fastest=FASTEST)
+    with running(Page(Table(options), Guard(token=TOKEN))) as port:
         yield f"http://127.0.0.1:{port}"
 
 

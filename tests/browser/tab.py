@@ -6,6 +6,8 @@ import time
 
 CHROMIUM = os.environ.get("HOUSEMATES_CHROMIUM") or shutil.which("chromium") or "/usr/bin/chromium"
 FLAGS = ("--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--disable-background-networking")
+TOKEN = "token-of-the-tests"
+"""What the server of the tests asks for, as every server does."""
 PATIENCE = 60.0
 """Seconds until a test gives up; only a broken page ever takes that long."""
 
@@ -22,7 +24,7 @@ class Tab:
 
     def open(self, query=""):
         """Load the page and wait until it is ready."""
-        self.page.goto(f"{self.address}/?fast{query}")
+        self.page.goto(f"{self.address}/?fast{query}" + (f"&token={TOKEN}" if "token=" not in query else ""))
         self.until("window.housemates?.facts.ready && housemates.facts.connected")
         return self
 

@@ -49,6 +49,17 @@ def test_a_person_wins_with_keys_alone(playing):
     assert playing.until("housemates.facts.over")["outcome"] == "success"
 
 
+def test_the_key_of_a_disabled_button_does_nothing(playing):
+    playing.begin(EASY_BY_KEYS, partner="script/noop")
+    playing.page.keyboard.press("1")
+    playing.until("housemates.latest.held[0] === 0 && housemates.latest.action[0] < 0")
+    assert playing.until("document.querySelector('#skills [data-entity=\"0\"]').disabled")
+    playing.page.keyboard.press("1")
+    step = playing.get("latest.step")
+    playing.until(f"housemates.latest.step > {step + 10}")
+    assert playing.get("latest.action[0]") < 0
+
+
 def test_a_person_sets_the_table_with_clicks(playing):
     playing.begin(EASY_TABLE, task="set_table")
     told = playing.page.text_content("#task")

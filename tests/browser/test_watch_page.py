@@ -9,6 +9,8 @@ import pytest
 from browser.tab import Tab
 from housemates.sim.captions import thing_names, told
 from housemates.sim.recording import load_recording
+from housemates.web import line
+from housemates.web.training import TrainingRun
 
 
 @pytest.fixture(scope="module")
@@ -138,6 +140,32 @@ def test_a_young_run_shows_its_curves_and_no_door_yet(tab):
     assert tab.page.is_disabled("#drop-in")
 
 
+def test_each_stage_of_a_run_has_its_own_curve(tab, two_stages):
+    tab.open(f"&run={TrainingRun(two_stages).id}")
+    tab.until("document.querySelectorAll('.curve').length === 2")
+    lines = tab.page.evaluate(
+        """[...document.querySelector('.curve').querySelectorAll('polyline')]
+            .map((line) => [line.dataset.stage, line.getAttribute('points')])"""
+    )
+    assert [stage for stage, _ in lines] == ["1", "2"]
+    across = [[float(point.split(",")[0]) for point in points.split()] for _, points in lines]
+    assert [len(xs) for xs in across] == [5, 3]
+    assert all(xs == sorted(xs) for xs in across)
+    told = tab.page.inner_text("#training")
+    assert "8,000 decisions" in told
+    assert "stage 2: the agent" in told
+
+
+def test_a_page_that_was_closed_for_silence_wakes_when_something_is_asked(tab, monkeypatch):
+    monkeypatch.setattr(line, "IDLE", 0.3)
+    tab.open("&mode=watch&still")
+    tab.until("!housemates.facts.connected || housemates.asleep")
+    monkeypatch.undo()
+    assert tab.page.is_hidden("#notice")
+    tab.page.evaluate("housemates.begin('tidy_house', 3, ['script/first_half', 'script/second_half'])")
+    tab.until("housemates.film?.live && housemates.latest?.step > 3")
+
+
 def test_one_drops_into_a_fresh_episode_of_the_newest_checkpoint(context, elsewhere):
     address, token = elsewhere
     tab = Tab(context, address).open(f"&mode=train&token={token}")
@@ -147,6 +175,12 @@ def test_one_drops_into_a_fresh_episode_of_the_newest_checkpoint(context, elsewh
     assert tab.get("film.robots") == ["trained/0", "trained/1"]
     tab.until("document.querySelectorAll('.thought').length === 10")
     assert tab.complaints == []
+
+
+def test_a_page_of_this_machine_wants_its_token(context, address):
+    tab = Tab(context, address)
+    tab.page.goto(f"{address}/?fast")
+    assert "open the address that was printed" in tab.until("document.querySelector('#empty:not([hidden])')?.textContent")
 
 
 def test_a_page_for_other_machines_wants_its_token(context, elsewhere):

@@ -179,6 +179,7 @@ function expose() {
     get other() { return brief(viewer.other); },
     get future() { return viewer.future; },
     get camera() { return viewer.stage.kind; },
+    get asleep() { return socket.asleep; },
     get caption() { return $("caption").textContent; },
     get drawn() { return viewer.stage.drawn; },
     get latest() { return plain(viewer.latest); },
