@@ -23,8 +23,8 @@ FILES = 256
 """Open files that the server may have."""
 FRAMES, PER_LINE, LINES = 10_000, 24, 8
 """Hostile frames in all and on one websocket, and websockets at the same time."""
-HALF_OPEN, HELD = 300, 20.0
-"""Half-sent requests, and for how many seconds they are sent again wherever they were cut."""
+HALF_OPEN, HELD, AGAIN = 300, 30.0, 3.0
+"""Half-sent requests; for how many seconds, and how many seconds after one was cut it is begun again."""
 BOMBS, AT_ONCE = 100, 4
 """Files that are dropped, and how many at the same time."""
 HERE, ELSEWHERE = "127.0.0.1", "127.0.0.5"
@@ -90,8 +90,9 @@ def half_open(port: int) -> dict:
         b"POST /api/recordings HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 99\r\n\r\nPK",
     ]
     found: list[socket.socket | None] = [None] * HALF_OPEN
+    since = [0.0] * HALF_OPEN
     end, opened, cut, most = time.monotonic() + HELD, 0, 0, 0
-    while time.monotonic() < end:
+    while (now := time.monotonic()) < end:
         for k, line in enumerate(found):
             if line is not None:
                 try:
@@ -103,7 +104,9 @@ def half_open(port: int) -> dict:
                 if gone:
                     cut += 1
                     line.close()
-                    found[k] = None
+                    found[k], since[k] = None, now
+                continue
+            if now - since[k] < AGAIN:
                 continue
             try:
                 line = socket.create_connection((HERE, port), 5, source_address=((HERE, ELSEWHERE)[k % 2], 0))
@@ -111,7 +114,7 @@ def half_open(port: int) -> dict:
                 line.setblocking(False)
                 found[k], opened = line, opened + 1
             except OSError:
-                cut += 1
+                since[k], cut = now, cut + 1
         most = max(most, sum(line is not None for line in found))
         time.sleep(0.05)
     return {"opened": opened, "cut": cut, "most at once": most}
@@ -135,7 +138,8 @@ def bomb_makers() -> list[Callable[[int], bytes]]:
     import numpy as np
 
     import pages
-    from housemates.sim.recording import DECISION, LONGEST, save_recording
+    from housemates.sim.recording import DECISION, save_recording
+    from housemates.web.shelf import LONGEST_DROPPED
     from web.test_shelf import crowded
 
     recording = pages.scripted()
@@ -150,7 +154,7 @@ def bomb_makers() -> list[Callable[[int], bytes]]:
         return arrays | {"header": np.frombuffer(json.dumps(recording.header | more).encode(), np.uint8)}
 
     def long(seed: int) -> bytes:
-        count = LONGEST
+        count = LONGEST_DROPPED
         frames = {name: np.repeat(array[:1], count + 1, axis=0) for name, array in recording.frames.items()}
         made = header(seed=seed, steps=count, outcome="timeout", events=[])
         made |= {f"frames/{name}": array for name, array in frames.items()}

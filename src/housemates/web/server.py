@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import gc
 import hashlib
 import logging
 import mimetypes
@@ -33,7 +34,7 @@ from housemates import __version__
 from housemates.sim.recording import save_recording
 from housemates.web.door import Door
 from housemates.web.guard import EVERYWHERE, HEADERS, LOCAL, Guard, whose
-from housemates.web.line import ASLEEP, TOO_MANY_CLIENTS, Line, as_json
+from housemates.web.line import ASLEEP, TOO_MANY_CLIENTS, Line, as_json, long_json
 from housemates.web.messages import LARGEST, Refused
 from housemates.web.scene import bodies, scene
 from housemates.web.shelf import LARGEST_FILE
@@ -50,7 +51,7 @@ MOST_CLIENTS, MOST_CLIENTS_EACH = 64, 48
 """Pages at the same time, and how many of them one address may have open."""
 SPARE = 5.0
 """Seconds of silence after which a page that is in no game gives its place to a newcomer, if there is no other."""
-WORKERS = 4
+WORKERS = 2
 """Requests that are worked on at the same time; games have threads of their own."""
 ARRIVING = 4 * LARGEST_FILE
 """Bytes of dropped files that may be on their way at the same time."""
@@ -137,7 +138,7 @@ class Page:
         name = request.path_params["id"]
 
         def read() -> bytes:
-            return as_json(shown(self.table.shelf.entry(name), self.table.shelf.recording(name)))
+            return long_json(shown(self.table.shelf.entry(name), self.table.shelf.recording(name)))
 
         return Response(await self._work(read), media_type="application/json", headers=FRESH)
 
@@ -276,10 +277,14 @@ class Page:
                 if self.board is not None:
                     self.board.sweep()
 
+        # What is there now stays: a search for garbage, which stops every thread, need not look through it again and again.
+        gc.collect()
+        gc.freeze()
         task = asyncio.create_task(sweep())
         try:
             yield
         finally:
+            gc.unfreeze()
             task.cancel()
             self.table.lobby.close()
 

@@ -27,6 +27,8 @@ from housemates.web.messages import Refused
 
 LARGEST_FILE = 8_000_000
 """Bytes of a recording that is dropped onto the page."""
+LONGEST_DROPPED = 5000
+"""Steps of a recording that is dropped onto the page."""
 MOST_FILES = 2000
 """Files that are looked at in a folder."""
 IN_MEMORY = 64
@@ -64,6 +66,7 @@ class Shelf:
         self._entries: dict[str, Entry] = {}
         self._dropped: OrderedDict[str, Recording] = OrderedDict()
         self._played: OrderedDict[str, Recording] = OrderedDict()
+        self._sizes: dict[str, int] = {}
         self._loaded: OrderedDict[str, Recording] = OrderedDict()
         self._homes: OrderedDict[str, Home] = OrderedDict()
         self._seen: dict[Path, float] = {}
@@ -115,8 +118,10 @@ class Shelf:
             self._entries[name] = Entry(name, kind, recording.header, more=more)
             kept[name] = recording
             kept.move_to_end(name)
-            for gone in [*_trim(kept, IN_MEMORY), *_shrink(kept, MOST_BYTES)]:
-                self._entries.pop(gone, None)
+            self._sizes[name] = _size(recording)
+            while len(kept) > IN_MEMORY or (len(kept) > 1 and sum(self._sizes[n] for n in kept) > MOST_BYTES):
+                gone, _ = kept.popitem(last=False)
+                del self._entries[gone], self._sizes[gone]
         return name
 
     def drop(self, content: bytes) -> str:
@@ -126,6 +131,8 @@ class Shelf:
         try:
             recording = read_recording(io.BytesIO(content), "the file")
             check_recording(recording)
+            if recording.steps > LONGEST_DROPPED:
+                raise ValueError(f"it has more than {LONGEST_DROPPED} steps")
         except Exception as error:  # what is in it may trip the checks in any way
             raise Refused(f"this is no recording that can be shown ({_without(error)})") from error
         return self.keep(bare(recording), "dropped")
@@ -220,15 +227,6 @@ def _name(*texts: str) -> str:
 def _trim(known: OrderedDict[str, Any], most: int) -> list[str]:
     """Forget the oldest entries; returns their names."""
     return [known.popitem(last=False)[0] for _ in range(len(known) - most)]
-
-
-def _shrink(known: OrderedDict[str, Recording], most: int) -> list[str]:
-    """Forget the oldest recordings until the rest (the newest in any case) takes at most so many bytes; their names."""
-    sizes, gone = {name: _size(recording) for name, recording in known.items()}, []
-    while sum(sizes.values()) > most and len(known) > 1:
-        gone.append(known.popitem(last=False)[0])
-        del sizes[gone[-1]]
-    return gone
 
 
 def _size(recording: Recording) -> int:

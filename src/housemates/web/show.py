@@ -63,7 +63,7 @@ def shown(entry: Entry, recording: Recording) -> dict[str, Any]:
         "step_seconds": STEP_SECONDS,
         **episode_in_words(recording.episode),
         "frames": frames,
-        "decisions": [_decision(recording, n) for n in range(len(recording.decisions))],
+        "decisions": _decisions(recording),
         "bands": [
             {
                 "robot": band.robot,
@@ -146,7 +146,23 @@ def belief(action: int, likely: np.ndarray | None, value: float) -> dict[str, An
     return {"action": action, "top": top, "value": round(value, 3) if math.isfinite(value) else None}
 
 
-def _decision(recording: Recording, number: int) -> dict[str, Any]:
-    row = recording.decisions[number]
-    thought = belief(int(row["action"]), recording.probabilities[number], float(recording.value[number]))
-    return {"tick": int(row["tick"]), "robot": int(row["robot"]), "source": SOURCES[int(row["source"])], **thought}
+def _decisions(recording: Recording) -> list[dict[str, Any]]:
+    """All decisions, each with what `belief` tells of it."""
+    likely = recording.probabilities
+    known = np.isfinite(likely).all(axis=1)
+    best = np.argsort(-np.where(known[:, None], likely, 0), axis=1, kind="stable")[:, :TOP]
+    chances = np.take_along_axis(likely, best, 1).astype(float).tolist()
+    columns = [recording.decisions[name].tolist() for name in ("tick", "robot", "action", "source")]
+    return [
+        {
+            "tick": tick,
+            "robot": robot,
+            "source": SOURCES[source],
+            "action": action,
+            "top": [[a, round(p, 4)] for a, p in zip(actions, chance, strict=True)] if seen else None,
+            "value": round(value, 3) if math.isfinite(value) else None,
+        }
+        for tick, robot, action, source, seen, actions, chance, value in zip(
+            *columns, known.tolist(), best.tolist(), chances, recording.value.tolist(), strict=True
+        )
+    ]
