@@ -23,7 +23,7 @@ HZ = 10.0
 """Steps a second of the honest player's game, the usual number."""
 LATE = 0.25
 """Seconds between two frames of which at most one in twenty may be more."""
-MORE = 300e6
+MORE = 200e6
 """Bytes that the server may take beside what it takes at rest, whatever is thrown at it."""
 
 

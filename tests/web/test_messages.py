@@ -7,6 +7,7 @@ import pytest
 
 import batches
 import pages
+from housemates.web.line import as_json, long_json
 from housemates.web.messages import HEADER, LARGEST, MESSAGES, Refused, frame_body, parse
 
 GOOD = [
@@ -90,3 +91,8 @@ def test_a_frame_has_the_layout_of_the_protocol(robots):
         assert np.array_equal(found[name], getattr(batch.state, name)[0].astype(np.float32)), name
     assert found["done_by"].tolist() == [-1, -1, -1, -1, -2, -2]
     assert np.array_equal(found["depth"], pictures)
+
+
+def test_a_long_answer_in_pieces_is_the_same_json():
+    values = {"a": list(range(1001)), "b": [{"x": None, "y": "\u00e9"}] * 201, "c": [], "d": "text", "e": {"f": [1] * 500}}
+    assert long_json(values) == as_json(values)
