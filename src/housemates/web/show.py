@@ -152,17 +152,10 @@ def _decisions(recording: Recording) -> list[dict[str, Any]]:
     known = np.isfinite(likely).all(axis=1)
     best = np.argsort(-np.where(known[:, None], likely, 0), axis=1, kind="stable")[:, :TOP]
     chances = np.take_along_axis(likely, best, 1).astype(float).tolist()
-    columns = [recording.decisions[name].tolist() for name in ("tick", "robot", "action", "source")]
+    pairs = [list(zip(actions, chance, strict=True)) for actions, chance in zip(best.tolist(), chances, strict=True)]
+    tops = [[[a, round(p, 4)] for a, p in some] if seen else None for some, seen in zip(pairs, known.tolist(), strict=True)]
+    values = [round(value, 3) if math.isfinite(value) else None for value in recording.value.tolist()]
     return [
-        {
-            "tick": tick,
-            "robot": robot,
-            "source": SOURCES[source],
-            "action": action,
-            "top": [[a, round(p, 4)] for a, p in zip(actions, chance, strict=True)] if seen else None,
-            "value": round(value, 3) if math.isfinite(value) else None,
-        }
-        for tick, robot, action, source, seen, actions, chance, value in zip(
-            *columns, known.tolist(), best.tolist(), chances, recording.value.tolist(), strict=True
-        )
+        {"tick": tick, "robot": robot, "source": SOURCES[source], "action": action, "top": top, "value": value}
+        for (tick, robot, action, source), top, value in zip(recording.decisions.tolist(), tops, values, strict=True)
     ]
