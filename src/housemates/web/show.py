@@ -149,7 +149,7 @@ def belief(action: int, likely: np.ndarray | None, value: float) -> dict[str, An
 def _decisions(recording: Recording) -> list[dict[str, Any]]:
     """All decisions, each with what `belief` tells of it."""
     likely = recording.probabilities
-    known: np.ndarray = np.isfinite(likely).all(axis=1)
+    known = np.asarray(np.isfinite(likely).all(axis=1))
     best = np.argsort(-np.where(known[:, None], likely, 0), axis=1, kind="stable")[:, :TOP]
     chances = np.take_along_axis(likely, best, 1).astype(float).tolist()
     pairs = [list(zip(actions, chance, strict=True)) for actions, chance in zip(best.tolist(), chances, strict=True)]
