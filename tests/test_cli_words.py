@@ -1,14 +1,14 @@
 """Words that no command takes: one line with what was wrong and what to write instead."""
 
+from typing import get_args
+
 import pytest
 
 from housemates.cli import commands, main
+from housemates.cli_train import MethodName
 from housemates.cli_words import Group, check, options, parse
 
-METHODS = (
-    "bdp, bdp_no_discriminator, bdp_no_latent_no_discriminator, bdp_rgb, bdp_separate, bdp_shared_encoder, bdp_state, "
-    "best_response, fcp, gt_coord, own, pbt, pbt_state, solo, sp, trajedi"
-)
+METHODS = ", ".join(sorted(get_args(MethodName)))
 TASKS = "did you mean 'tidy_house'? Choose one of: prepare_groceries, set_table, tidy_house"
 WRONG = {
     "train --method bpd": f"--method bpd - did you mean 'bdp'? Choose one of: {METHODS}",
