@@ -14,12 +14,18 @@ DECISIONS = 1000
 TINY = PolicyConfig.state(hidden=8, features=8)
 
 
-def small_run(folder: Path, method: str = "gt_coord", seed: int = 0, members: int = 2, done: int = DECISIONS) -> Path:
-    """A run of some members, trained for `done` of its decisions; a method of two stages also has an agent."""
+def small_run(
+    folder: Path, method: str = "gt_coord", seed: int = 0, members: int = 2, done: int = DECISIONS, **more: object
+) -> Path:
+    """A run of some members, trained for `done` of its decisions; a method of two stages also has an agent.
+
+    more: what its policies say of themselves beside the usual.
+    """
     asked = {"preset": "smoke", "method": method, "seed": seed, "decisions": DECISIONS}
     run = replace(new_run(asked, (), "cpu"), policy=TINY)
     create(folder, run)
     meta = {"environment": "x", "decisions": done, "seed": seed, "method": method, "task": run.task, "observations": "state"}
+    meta |= more
     population = []
     for k in range(members):
         place = folder / "stage1" / "members" / f"{k:02d}"

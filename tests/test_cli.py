@@ -1,16 +1,22 @@
 """The command line: what each command prints, and how errors are told."""
 
+import os
 import subprocess
 import sys
+import tokenize
 import tomllib
+import zlib
 from pathlib import Path
 from typing import get_args
 
+import pyarrow as pa
 import pytest
 
-from housemates import cli_homes, cli_progress
+from housemates import __version__, cli_homes
 from housemates.cli import EXTRAS, gathered, main, one_line, remedy
 from housemates.cli_homes import SplitName, TaskName
+from housemates.envs import loading
+from housemates.envs import progress as shown
 
 ROOT = Path(__file__).resolve().parents[1]
 COMMANDS = ("info", "prepare", "homes", "episodes", "data", "train", "evaluate", "watch", "speed", "validity")
@@ -45,11 +51,9 @@ def test_no_arguments_means_help(capsys):
     assert "usage: housemates" in capsys.readouterr().out
 
 
-def test_a_misspelt_command_is_answered_with_the_right_ones(capsys):
-    with pytest.raises(SystemExit) as end:
-        main(["homes", "shwo"])
-    assert end.value.code == 2
-    assert "show, stats, sheet" in capsys.readouterr().err
+def test_the_version_is_told(capsys):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"housemates {__version__}\n"
 
 
 def test_info_names_the_version_of_torch_without_importing_it():
@@ -100,6 +104,75 @@ def test_a_split_instead_of_a_home_names_an_example(capsys):
 
 def test_a_scene_without_replicacad_names_the_command_that_fetches_it(nowhere, capsys):
     assert "run: housemates data replicacad" in told(capsys, "homes", "show", "v3_sc0_staging_00")
+
+
+@pytest.mark.parametrize("folder", ["data", "data/replica_cad"])
+def test_an_unknown_home_is_answered_with_the_homes_there_are(folder, nowhere, replica_cad, capsys):
+    (nowhere / folder).mkdir(parents=True)
+    if folder != "data":
+        (nowhere / folder).rmdir()
+        (nowhere / folder).symlink_to(replica_cad)
+    said = told(capsys, "homes", "show", "foo")
+    assert said.startswith("housemates: no home 'foo' - there are train/00 to train/59, dev/00 to dev/11, eval/00 to eval/19")
+
+
+ODD = (zlib.error("Error -3"), tokenize.TokenError("EOF", (1, 0)), NotImplementedError("zip method"), AttributeError("no x"),
+       TypeError("None"), IndexError("7"), RecursionError("too deep"), MemoryError(), pa.ArrowTypeError("odd"),
+       ModuleNotFoundError("No module named 'gone'", name="gone"), RuntimeError("bad\nthings"), AssertionError())  # fmt: skip
+
+
+@pytest.mark.parametrize("error", ODD, ids=lambda error: type(error).__name__)
+def test_an_error_that_nobody_foresaw_is_one_line_too(error, capsys, monkeypatch):
+    monkeypatch.setattr(cli_homes, "load_homes", thrower(error))
+    said = told(capsys, "homes", "stats")
+    assert said.startswith(f"housemates: unexpected error, {type(error).__name__}")
+    assert said.endswith("set HOUSEMATES_DEBUG=1 to see where it comes from")
+
+
+@pytest.mark.parametrize("error", ODD, ids=lambda error: type(error).__name__)
+def test_debug_shows_errors_that_nobody_foresaw(error, monkeypatch):
+    monkeypatch.setattr(cli_homes, "load_homes", thrower(error))
+    monkeypatch.setenv("HOUSEMATES_DEBUG", "1")
+    with pytest.raises(type(error)):
+        main(["homes", "stats"])
+
+
+def thrower(error: Exception):
+    """A function that ends with an error."""
+
+    def throw(*_: object):
+        raise error
+
+    return throw
+
+
+def test_json_nested_too_deep_is_one_line(tmp_path, capsys):
+    (tmp_path / "config.json").write_text("[" * 100_000)
+    assert told(capsys, "evaluate", str(tmp_path)).startswith("housemates: unexpected error, RecursionError")
+
+
+def test_a_terminal_with_ascii_alone_gets_plain_signs():
+    code = "import sys; from housemates import cli\ncli.info = lambda: print('5 \\xb1 1 \\u2713 \\udcff')"
+    code += "\nsys.exit(cli.main(['info']))"
+    surroundings = os.environ | {"PYTHONUTF8": "0", "LANG": "C", "LC_ALL": "C", "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=surroundings)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"5 +- 1 ? ?\n", b"")
+
+
+def test_a_deleted_folder_is_one_line(tmp_path):
+    code = "import os, sys; from housemates.cli import main; os.rmdir(os.getcwd()); sys.exit(main(['info']))"
+    (tmp_path / "gone").mkdir()
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path / "gone")
+    assert done.returncode == 2
+    assert done.stderr == "housemates: the present folder has been deleted - change to another one\n"
+
+
+def test_output_that_nobody_reads_ends_quietly():
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run([sys.executable, "-m", "housemates", "info"], stdout=write, stderr=subprocess.PIPE, text=True)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (1, "")
 
 
 def test_debug_shows_where_an_error_comes_from(monkeypatch):
@@ -202,12 +275,79 @@ def test_changes_given_one_by_one_all_count(words, meant):
     assert gathered(words.split()) == meant.split()
 
 
-@pytest.mark.parametrize(
-    ("patience", "lines"), [(0.0, ["ways: 1 of 4", "ways: 2 of 4", "ways: 3 of 4", "ways: 4 of 4"]), (60.0, [])]
-)
+@pytest.mark.parametrize(("patience", "lines"), [(0.0, 4), (60.0, 0)])
 def test_only_longer_work_leaves_lines_in_a_log(patience, lines, capsys, monkeypatch):
-    monkeypatch.setattr(cli_progress, "PATIENCE", patience)
-    with cli_progress.progress("ways") as report:
-        for done in range(1, 5):
-            report(done, 4)
-    assert capsys.readouterr().err.split("\n")[:-1] == lines
+    monkeypatch.setattr(shown, "PATIENCE", patience)
+    with shown.progress("ways") as report:
+        for done in range(1, 9):
+            report(done, 8)
+    said = capsys.readouterr().err.splitlines()
+    assert [line.partition(",")[0] for line in said] == ["ways: 2 of 8", "ways: 4 of 8", "ways: 6 of 8", "ways: 8 of 8"][:lines]
+
+
+def test_lines_in_a_log_say_how_long_it_will_take(capsys, monkeypatch):
+    clock = iter([0.0, 0.0, 30.0, 60.0, 100.0, 200.0, 400.0])
+    monkeypatch.setattr(shown.time, "monotonic", lambda: next(clock))
+    with shown.progress("games") as report:
+        for done in (0, 10, 20, 30, 50, 100):
+            report(done, 100)
+    assert capsys.readouterr().err.splitlines() == [
+        "games: 30 of 100, 3 min 53 s left",
+        "games: 50 of 100, 3 min 20 s left",
+        "games: 100 of 100",
+    ]
+
+
+def test_progress_can_be_silent(capsys, monkeypatch):
+    monkeypatch.setattr(shown, "PATIENCE", 0.0)
+    with shown.progress("ways", show=False) as report:
+        report(1, 1)
+    assert capsys.readouterr().err == ""
+
+
+def test_a_cache_that_cannot_be_written_is_found_with_the_first_home(tmp_path, capsys, monkeypatch):
+    made = []
+
+    def make(split, progress):
+        for done in range(1, 13):
+            made.append(done)
+            progress(done, 12)
+
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("HOUSEMATES_CACHE", str(tmp_path / "file" / "cache"))
+    monkeypatch.setattr(loading, "load_split", make)
+    said = told(capsys, "homes", "stats", "--split", "dev")
+    assert said.startswith("housemates: the cache cannot be written, ")
+    assert "HOUSEMATES_CACHE" in said
+    assert made == [1]
+
+
+UNWRITABLE = (
+    "homes show dev/00 --out BAD/plan.png",
+    "homes sheet --split dev --out BAD/homes.png",
+    "prepare --out BAD",
+    "evaluate --agents script/solo --task tidy_house --out BAD/rows.parquet",
+    "export --agents script/solo --partners script/noop --task tidy_house --out BAD/dataset",
+    "report runs/none --out BAD",
+    "diversity script/solo script/noop --out BAD",
+    "watch --scripted --video BAD/film.gif",
+    "watch --scripted --record BAD/game.npz",
+    "holdouts train --task tidy_house --preset smoke --out BAD",
+    "holdouts best-responses script/noop --task tidy_house --preset smoke --out BAD",
+    "benchmark --grid smoke --out BAD",
+    "train --preset smoke --out BAD/run",
+    "validity --json BAD/rows.json",
+    "speed --json BAD/rows.json",
+    "games export --out BAD/games.zip",
+)
+
+
+@pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="no /proc here")
+@pytest.mark.parametrize("words", UNWRITABLE)
+def test_a_place_that_cannot_be_written_is_found_before_the_work(words, nowhere, capsys, monkeypatch):
+    """/proc takes no files although it says that root may write there."""
+    monkeypatch.setattr(loading, "load_homes", thrower(AssertionError("the work has begun")))
+    said = told(capsys, *words.replace("BAD", "/proc/new").split())
+    assert "/proc/new" in said
+    assert "choose another" in said
+    assert list(nowhere.iterdir()) == []

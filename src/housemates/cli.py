@@ -5,15 +5,17 @@ Nothing heavy is imported before a command runs, so `--help` answers at once.
 
 from __future__ import annotations
 
+import codecs
+import io
 import os
 import platform
+import select
 import sys
 import warnings
 from collections.abc import Sequence
 from importlib import metadata
-
-from tyro.conf import OmitArgPrefixes
-from tyro.extras import SubcommandApp
+from pathlib import Path
+from typing import TextIO
 
 from housemates import (
     __version__,
@@ -34,6 +36,7 @@ from housemates import (
     cli_validity,
     cli_watch,
 )
+from housemates.cli_words import Commands, Group, parse, with_list
 
 EXTRAS = {
     "assets": ("trimesh", "yourdfpy", "huggingface_hub"),
@@ -45,10 +48,11 @@ EXTRAS = {
     "cluster": ("ray",),
 }
 """The extras of pyproject.toml and the packages each brings."""
-LISTS = {"partners": ("list", "play", "ship"), "holdouts": ("list", "train", "ship", "best-responses")}
-"""Groups of commands that list things when no command is given, and their commands."""
+DESCRIPTION = "Train and test robots that must work with partners they have never met, in furnished homes."
 IMPORTED_AS = {"pillow": "PIL"}
 """Packages whose modules have another name."""
+PLAIN = {"±": "+-", "█": "#", "░": ".", "•": "*"} | dict.fromkeys("─━", "-") | dict.fromkeys("│┃", "|")
+"""How characters are written where there is only ASCII."""
 
 
 def info() -> None:
@@ -79,53 +83,39 @@ def installed_version(distribution: str) -> str | None:
         return None
 
 
-def build() -> SubcommandApp:
+def commands() -> Commands:
     """All commands."""
-    app, homes, data, games, holdouts, partners = (SubcommandApp() for _ in range(6))
-    app.command(info)
-    app.command(cli_data.prepare)
-    app.command(homes, name="homes", help="Look at homes: draw a floor plan, print statistics.")
-    homes.command(cli_homes.show)
-    homes.command(cli_homes.stats)
-    homes.command(cli_homes.sheet)
-    app.command(cli_data.episodes)
-    app.command(data, name="data", help="Fetch data that is not part of the package.")
-    data.command(cli_data.replicacad)
-    app.command(cli_train.train)
-    app.command(cli_evaluate.evaluate)
-    app.command(cli_export.export)
-    app.command(partners, name="partners", help="Everybody who can act: list them, let any of them play together.")
-    partners.command(name="list")(cli_partners.list_partners)
-    partners.command(name="play")(cli_partners.play_partners)
-    partners.command(name="ship")(cli_partners.ship_partners)
-    app.command(
-        holdouts,
-        name="holdouts",
-        help="Partners of the zero-shot evaluation: list them, train more, train best responses.",
-    )
-    holdouts.command(name="list")(cli_holdouts.list_holdouts)
-    holdouts.command(name="train")(cli_holdouts.train_holdouts)
-    holdouts.command(cli_holdouts.ship)
-    holdouts.command(cli_responses.best_responses)
-    app.command(cli_diversity.diversity)
-    app.command(cli_report.report)
-    app.command(cli_benchmark.benchmark)
-    app.command(cli_watch.watch)
-    app.command(cli_play.play)
-    app.command(games, name="games", help="Games that people have played: list them, export them.")
-    games.command(name="list")(cli_games.list_games)
-    games.command(name="export")(cli_games.export_games)
-    app.command(cli_speed.speed)
-    app.command(cli_validity.validity)
-    return app
-
-
-def with_list(arguments: Sequence[str]) -> list[str]:
-    """The words of a command; a group that can list its things does so when nothing else is asked of it."""
-    given = list(arguments)
-    if given[:1] and given[0] in LISTS and given[1:2] not in [[word] for word in (*LISTS[given[0]], "-h", "--help")]:
-        given.insert(1, "list")
-    return given
+    homes = {"show": cli_homes.show, "stats": cli_homes.stats, "sheet": cli_homes.sheet}
+    partners = {"list": cli_partners.list_partners, "play": cli_partners.play_partners, "ship": cli_partners.ship_partners}
+    holdouts = {
+        "list": cli_holdouts.list_holdouts,
+        "train": cli_holdouts.train_holdouts,
+        "ship": cli_holdouts.ship,
+        "best-responses": cli_responses.best_responses,
+    }
+    games = {"list": cli_games.list_games, "export": cli_games.export_games}
+    return {
+        "info": info,
+        "prepare": cli_data.prepare,
+        "homes": Group("Look at homes: draw a floor plan, print statistics.", homes),
+        "episodes": cli_data.episodes,
+        "data": Group("Fetch data that is not part of the package.", {"replicacad": cli_data.replicacad}),
+        "train": cli_train.train,
+        "evaluate": cli_evaluate.evaluate,
+        "export": cli_export.export,
+        "partners": Group("Everybody who can act: list them, let any of them play together.", partners, lists=True),
+        "holdouts": Group(
+            "Partners of the zero-shot evaluation: list them, train more, train best responses.", holdouts, lists=True
+        ),
+        "diversity": cli_diversity.diversity,
+        "report": cli_report.report,
+        "benchmark": cli_benchmark.benchmark,
+        "watch": cli_watch.watch,
+        "play": cli_play.play,
+        "games": Group("Games that people have played: list them, export them.", games),
+        "speed": cli_speed.speed,
+        "validity": cli_validity.validity,
+    }
 
 
 def gathered(arguments: Sequence[str]) -> list[str]:
@@ -141,28 +131,71 @@ def gathered(arguments: Sequence[str]) -> list[str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; returns the exit code. HOUSEMATES_DEBUG=1 shows where an error comes from."""
-    if arguments is None:
-        arguments = sys.argv[1:]
+    """Run one command; returns the exit code. Errors are told on one line, with HOUSEMATES_DEBUG=1 from where they come."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if given[:1] in (["--version"], ["-V"]):
+        print(f"housemates {__version__}")
+        return 0
+    _any_character(sys.stdout)
     try:
         with warnings.catch_warnings():
             warnings.showwarning = note  # ty: ignore[invalid-assignment]
-            build().cli(
-                prog="housemates",
-                description="Train and test robots that must work with partners they have never met, in furnished homes.",
-                args=with_list(gathered(arguments)) or ["--help"],
-                config=(OmitArgPrefixes,),
-            )
-    except (ValueError, OSError, KeyError, ModuleNotFoundError) as error:
-        lacking = remedy(error) if isinstance(error, ModuleNotFoundError) else one_line(error)
-        if lacking is None or os.environ.get("HOUSEMATES_DEBUG") == "1":
-            raise
-        print(f"housemates: {lacking}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("housemates: stopped", file=sys.stderr)
+            _check_folder()
+            known = commands()
+            parse(known, with_list(known, gathered(given)) or ["--help"], DESCRIPTION)()
+    except KeyboardInterrupt as stop:
+        print(f"housemates: stopped{f', {stop}' if stop.args else ''}", file=sys.stderr)
         return 130
+    except Exception as error:
+        if isinstance(error, BrokenPipeError) and _unread():
+            return 1
+        if os.environ.get("HOUSEMATES_DEBUG") == "1":
+            raise
+        print(f"housemates: {told(error)}", file=sys.stderr)
+        return 2
     return 0
+
+
+def told(error: Exception) -> str:
+    """An error on one line: what was wrong and what to do; errors that nobody foresaw say that, and of which kind they are."""
+    if isinstance(error, ModuleNotFoundError):
+        lacking = remedy(error)
+        if lacking is not None:
+            return lacking
+    elif isinstance(error, ValueError | OSError | KeyError):
+        return one_line(error)
+    words = str(error) and f": {one_line(error)}"
+    return f"unexpected error, {type(error).__name__}{words} - set HOUSEMATES_DEBUG=1 to see where it comes from"
+
+
+def _any_character(stream: TextIO) -> None:
+    """Let a stream write every character: what its encoding lacks (an ASCII terminal) in plain signs."""
+    codecs.register_error("housemates", lambda error: (_plainly(error), error.end))  # ty: ignore[invalid-argument-type]
+    if isinstance(stream, io.TextIOWrapper):
+        stream.reconfigure(errors="housemates")
+
+
+def _plainly(error: UnicodeEncodeError) -> str:
+    return "".join(PLAIN.get(sign, "?") for sign in error.object[error.start : error.end])
+
+
+def _check_folder() -> None:
+    """Refuse to work in a folder that is gone: libraries end the process there in words of their own."""
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        raise ValueError("the present folder has been deleted - change to another one") from None
+
+
+def _unread() -> bool:
+    """Whether nobody reads the output any more (`housemates info | head -1`); then nothing more is written."""
+    output = sys.stdout.fileno()
+    asked = select.poll()
+    asked.register(output, select.POLLERR)
+    if not asked.poll(0):
+        return False
+    os.dup2(os.open(os.devnull, os.O_WRONLY), output)
+    return True
 
 
 def remedy(error: ModuleNotFoundError) -> str | None:

@@ -23,11 +23,13 @@ def benchmark(
     preset: PresetName | None = None,
     observations: ObservationsName | None = None,
     decisions: int | None = None,
+    steps: int | None = None,
     change: tuple[str, ...] | None = None,
     workers: int | None = None,
     holdout_seeds: tuple[int, ...] | None = None,
     holdout_preset: PresetName | None = None,
     holdout_decisions: int | None = None,
+    holdout_steps: int | None = None,
     split: SplitName | None = None,
     episodes: int | None = None,
     jobs: int | None = None,
@@ -53,11 +55,13 @@ def benchmark(
         preset: How long and with which network (default laptop).
         observations: What robots see where the method does not say it; default: the preset's.
         decisions: How long to train each stage; default: the preset's.
-        change: Settings to change, as for `housemates train`.
+        steps: The same in simulation steps of all homes.
+        change: Settings to change, as for `housemates train`; those of a method with its name, such as bdp.weight=0.02.
         workers: Processes that train one run together (default 1).
         holdout_seeds: One run of two holdouts each (default 100 101 102 103); none for the package's own.
         holdout_preset: How holdouts are trained; default: as the runs.
         holdout_decisions: How long holdouts are trained; default: as the runs, or their own preset's.
+        holdout_steps: The same in simulation steps of all homes.
         split: Homes of the evaluation (default eval).
         episodes: Of the evaluation (default 100).
         jobs: Cores in use at a time, on a cluster cells in its queue; default: all cores here, everything on a cluster.
@@ -72,6 +76,7 @@ def benchmark(
     from housemates.benchmark.estimate import Speeds, measure, parse_speeds
     from housemates.benchmark.run import Local, cores, run
     from housemates.benchmark.show import outcome_lines, plan_lines, showing
+    from housemates.kernels.files import check_place
 
     for name, value in (("hours", hours), ("jobs", jobs)):
         if value is not None and value <= 0:
@@ -79,9 +84,9 @@ def benchmark(
     given = parse_speeds(speed)
     chosen = {"grid": grid, "methods": methods, "tasks": tasks, "seeds": seeds}
     settings = {
-        "preset": preset, "observations": observations, "decisions": decisions, "change": change, "workers": workers,
-        "holdout_seeds": holdout_seeds, "holdout_preset": holdout_preset, "holdout_decisions": holdout_decisions,
-        "split": split, "episodes": episodes,
+        "preset": preset, "observations": observations, "decisions": decisions, "steps": steps, "change": change,
+        "workers": workers, "holdout_seeds": holdout_seeds, "holdout_preset": holdout_preset,
+        "holdout_decisions": holdout_decisions, "holdout_steps": holdout_steps, "split": split, "episodes": episodes,
     }  # fmt: skip
     wanted = folder.asked(out, chosen, settings)
     cells = wanted.cells(out)
@@ -89,6 +94,7 @@ def benchmark(
     if plan:
         print("\n".join(plan_lines(cells, Speeds(given, measure(cells)), at_once)))
         return
+    check_place(out / "benchmark.json")
     folder.write(out, wanted)
     if cluster is None:
         hands = Local(cells, at_once)

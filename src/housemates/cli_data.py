@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 from housemates.cli_homes import SplitName, TaskName, load_homes, load_set, print_statistics
-from housemates.cli_progress import progress
+from housemates.envs.progress import progress
 
 
 def replicacad(folder: Path | None = None) -> None:
@@ -54,7 +54,7 @@ def print_episodes(tasks: list[str] | None, splits: list[str] | None) -> None:
             started = time.perf_counter()
             found = load_set(task, split, homes)
             loaded = time.perf_counter()
-            with progress(f"checking {task}, {split}"):
+            with progress(f"checking {task}, {split}", at_once=True):
                 problems = validate(found, homes)
             checked = time.perf_counter() - loaded
             size = sum(array.nbytes for array in found.arrays().values()) / 1e6

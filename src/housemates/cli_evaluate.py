@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 from tyro.conf import Positional, arg
 
 from housemates.cli_homes import SplitName, TaskName, load_homes, load_set
-from housemates.cli_progress import progress
+from housemates.envs.progress import progress
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -18,6 +22,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from housemates.evaluation.crossplay import Pair
+    from housemates.evaluation.kept import Kept
     from housemates.policies.partners import Partner
     from housemates.sim.rules import Rules
 
@@ -43,7 +48,8 @@ def evaluate(
     For a run: its agent with the partners of its training, with all holdouts of the task (strangers), and the controls: the
     agent blind to its partner, a scripted solo robot, a random partner. A run without a coordination agent (gt_coord, solo)
     plays as a team, a best response with its partner alone. With --agents and --partners: any of them with any, such as
-    script/noop, random, RUN/3, RUN/z5, RUN/agent; --agents alone meet the holdouts.
+    script/noop, random, RUN/3, RUN/z5, RUN/agent; --agents alone meet the holdouts. Interrupted, it keeps the games that were
+    played, and the same command goes on with the others.
 
     Args:
         run: The folder of a run that is complete.
@@ -61,7 +67,8 @@ def evaluate(
         out: The parquet file of the rows; default: RUN/evaluation/episodes.parquet (with another split or --greedy its name
             says so), or crossplay.parquet.
     """
-    from housemates.evaluation.crossplay import crossplay
+    from housemates.evaluation.crossplay import check_count, crossplay
+    from housemates.evaluation.kept import kept_beside
     from housemates.evaluation.rows import write_rows
     from housemates.kernels.files import check_place
 
@@ -78,16 +85,42 @@ def evaluate(
     homes = load_homes(split)
     played = load_set(what, split, homes)
     workers = threads or len(os.sched_getaffinity(0))
-    with progress("evaluation") as report:
+    check_count(episodes, played)
+    kept = kept_beside(file, pairs, played, homes, rules, episodes, seed, greedy) if pairs else None
+    with interruptible(kept), progress("evaluation") as report:
         rows = crossplay(
-            pairs, played, homes, rules, count=episodes, seed=seed, greedy=greedy, threads=workers, progress=report
-        )
+            pairs, played, homes, rules,
+            count=episodes, seed=seed, greedy=greedy, threads=workers, kept=kept, progress=report,
+        )  # fmt: skip
     write_rows(file, rows)
+    if kept is not None:
+        kept.remove()
     print(f"{what}, {episodes} episodes of {split}, seed {seed}{', greedy' if greedy else ''}; ± standard error over episodes")
     show(rows)
     if any(not pair.agent.meta.get("zero_shot", True) for pair in pairs):
         print("note: this agent was trained with holdouts (zero_shot = false); its rows with them are no zero-shot results")
     print(f"{rows.num_rows} rows: {file}")
+
+
+@contextmanager
+def interruptible(kept: Kept | None) -> Generator[None]:
+    """While games are played, an interrupt (Ctrl-C) or a termination ends them, and says what of them is kept."""
+
+    def end(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    ours = threading.current_thread() is threading.main_thread()
+    before = signal.signal(signal.SIGTERM, end) if ours else None
+    try:
+        yield
+    except KeyboardInterrupt:
+        if kept is None or not kept.done.any():
+            raise
+        games = f"{int(kept.done.sum())} of {len(kept.done)} games are kept"
+        raise KeyboardInterrupt(f"{games} - the same command goes on with the others") from None
+    finally:
+        if ours:
+            signal.signal(signal.SIGTERM, before)
 
 
 def of_run(
@@ -116,7 +149,8 @@ def of_list(
     agents: tuple[str, ...], partners: tuple[str, ...], folders: tuple[Path, ...], task: str | None, robots: int
 ) -> tuple[str, Rules, list[Pair]]:
     """Task, rules and pairs of any agents with any partners (without --partners: with the holdouts, and the controls)."""
-    from housemates.evaluation.crossplay import pair_up, run_folder
+    from housemates.evaluation.crossplay import pair_up
+    from housemates.evaluation.origin import run_folder
     from housemates.evaluation.protocol import agent_pairs
     from housemates.policies.partners import resolve_all
 

@@ -10,7 +10,7 @@ from tyro.conf import arg
 
 from housemates.cli_evaluate import of_list
 from housemates.cli_homes import SplitName, TaskName, load_homes, load_set
-from housemates.cli_progress import progress
+from housemates.envs.progress import progress
 
 
 def export(

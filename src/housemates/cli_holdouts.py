@@ -48,6 +48,7 @@ def train_holdouts(
     preset: PresetName = "state",
     observations: ObservationsName | None = None,
     decisions: int | None = None,
+    steps: int | None = None,
     change: tuple[str, ...] = (),
     workers: int | None = None,
     hours: float | None = None,
@@ -63,6 +64,7 @@ def train_holdouts(
         preset: How long and with which network.
         observations: What they see; default: the preset's.
         decisions: How long to train each run; default: the preset's.
+        steps: The same in simulation steps of all homes.
         change: Settings to change, as for `housemates train`.
         workers: Processes that train together.
         hours: Pause after so long.
@@ -71,11 +73,13 @@ def train_holdouts(
         quiet: Show nothing while training.
     """
     from housemates.evaluation.holdouts import METHOD, complete, mark, measure, read_mark
+    from housemates.kernels.files import check_place
 
     if not seeds:
         raise ValueError("holdouts of which seeds? - give --seeds, such as 100 101 102 103")
+    check_place(out / "holdout.json")
     until = None if hours is None else time.monotonic() + hours * 3600
-    always = {"observations": observations, "decisions": decisions, "workers": workers, "quiet": quiet}
+    always = {"observations": observations, "decisions": decisions, "steps": steps, "workers": workers, "quiet": quiet}
     for seed in seeds:
         folder = out / f"{METHOD}-{task}-{preset}-{seed}"
         begin = {"method": METHOD, "task": task, "preset": preset, "seed": seed, "change": change}

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Literal
 
 from tyro.conf import Positional
 
-from housemates.cli_progress import progress
-
 if TYPE_CHECKING:
     from housemates.homes.home import Home
     from housemates.reports.scene import Scene
@@ -74,7 +72,7 @@ def sheet(out: Path = Path("homes.png"), count: int = 12, split: SplitName | Non
 
 def find_home(name: str, folder: Path | None = None) -> Home:
     """A procedural home by split and number (`train/07`), or a ReplicaCAD scene by its name."""
-    from housemates.homes.generate import SPLITS
+    from housemates.homes.generate import SPLITS, split_size
 
     split, _, number = name.partition("/")
     if number:
@@ -85,10 +83,16 @@ def find_home(name: str, folder: Path | None = None) -> Home:
         return known[name]
     if split in SPLITS:
         raise ValueError(f"'{name}' is a split, not a home - name one of its homes, such as {name}/00")
-    from housemates.homes.assets import find_replicacad
+    from housemates.homes.assets import AssetError, find_replicacad
     from housemates.homes.replicacad import load_replicacad
 
-    return load_replicacad(folder or find_replicacad(), name)
+    try:
+        return load_replicacad(folder or find_replicacad(), name)
+    except AssetError as error:
+        if folder is not None or not str(error).startswith(("No scene", "No ReplicaCAD")):
+            raise
+        there = ", ".join(f"{one}/00 to {one}/{split_size(one)[0] - 1:02d}" for one in SPLITS)
+        raise ValueError(f"no home '{name}' - there are {there}; for a scene of ReplicaCAD: {error}") from error
 
 
 def find_scene(home: Home, task: str, number: int) -> Scene:
@@ -112,25 +116,17 @@ def find_scene(home: Home, task: str, number: int) -> Scene:
 
 def load_homes(split: str | None) -> list[Home]:
     """The homes of one split, or of the paper's and dev; with progress where they must be generated first."""
+    from housemates.envs import loading
     from housemates.homes.generate import PAPER
-    from housemates.homes.splits import load_split
 
-    found = []
-    for name in [split] if split else PAPER:
-        with progress(f"homes of {name}") as report:
-            found += load_split(name, progress=report)
-    return found
+    return [home for name in ([split] if split else PAPER) for home in loading.load_homes(name)]
 
 
 def load_set(task: str, split: str, homes: list[Home]) -> Episodes:
     """The episodes of a task in a split; with progress where ways or episodes must be worked out first."""
-    from housemates.homes import navigation
-    from housemates.tasks.episodes import load_episodes
+    from housemates.envs import loading
 
-    with progress(f"ways through the homes of {split}") as report:
-        navigation.prepare(homes, progress=report)
-    with progress(f"episodes of {task}, {split}") as report:
-        return load_episodes(task, split, homes=homes, progress=report)
+    return loading.load_set(task, split, homes)
 
 
 def print_statistics(homes: list[Home]) -> None:

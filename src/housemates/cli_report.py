@@ -9,7 +9,7 @@ from pathlib import Path
 from tyro.conf import Positional
 
 from housemates.cli_homes import SplitName
-from housemates.cli_progress import progress
+from housemates.envs.progress import progress
 
 
 def report(

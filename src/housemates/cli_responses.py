@@ -12,8 +12,8 @@ from tyro.conf import Positional
 from housemates.cli_evaluate import common_rules, show, strangers
 from housemates.cli_holdouts import trained
 from housemates.cli_homes import SplitName, TaskName, load_homes, load_set
-from housemates.cli_progress import progress
 from housemates.cli_train import ObservationsName, PresetName
+from housemates.envs.progress import progress
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,6 +31,7 @@ def best_responses(
     preset: PresetName = "state",
     observations: ObservationsName | None = None,
     decisions: int | None = None,
+    steps: int | None = None,
     change: tuple[str, ...] = (),
     workers: int | None = None,
     hours: float | None = None,
@@ -53,6 +54,7 @@ def best_responses(
         preset: How long and with which network.
         observations: What they see; default: the preset's.
         decisions: How long to train each run; default: the preset's.
+        steps: The same in simulation steps of all homes.
         change: Settings to change, as for `housemates train`.
         workers: Processes that train together.
         hours: Pause after so long.
@@ -83,7 +85,7 @@ def best_responses(
     for partner in found:
         check_partners([partner], one=True)
     until = None if hours is None else time.monotonic() + hours * 3600
-    always = {"observations": observations, "decisions": decisions, "workers": workers, "quiet": quiet}
+    always = {"observations": observations, "decisions": decisions, "steps": steps, "workers": workers, "quiet": quiet}
     wanted = [(partner, seed) for seed in seeds for partner in found]
     for done, (partner, seed) in enumerate(wanted):
         run = folder / f"{partner.name.replace('/', '-')}-{preset}-{seed}"
@@ -106,7 +108,8 @@ def best_responses(
 
 def named(partners: Sequence[Partner]) -> dict[str, str]:
     """For each partner, by its name, a text that means it and nobody else."""
-    from housemates.evaluation.crossplay import identity, run_folder
+    from housemates.evaluation.crossplay import identity
+    from housemates.evaluation.origin import run_folder
     from housemates.policies.partners import resolve
 
     names = {}

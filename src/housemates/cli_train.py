@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -23,6 +24,7 @@ MethodName = Literal[
     "trajedi",
     "pbt_state",
     "bdp",
+    "bdp_literal",
     "bdp_no_discriminator",
     "bdp_no_latent_no_discriminator",
     "bdp_shared_encoder",
@@ -49,6 +51,7 @@ def train(
     threads: int | None = None,
     seed: int | None = None,
     decisions: int | None = None,
+    steps: int | None = None,
     change: tuple[str, ...] = (),
     device: Literal["auto", "cpu", "cuda"] = "auto",
     out: Path | None = None,
@@ -66,8 +69,9 @@ def train(
         method: Who learns with whom; default gt_coord, or own with --population. gt_coord: as many policies as robots, always
             together. solo: one robot alone. sp: each member plays with itself. pbt: with random members. fcp: sp with earlier
             versions as partners. trajedi: pbt, paid for decisions of one's own. bdp: one policy with 8 latents, paid for
-            behaviours that can be told apart. bdp_*: its ablations and variants. pbt_state: pbt on the ground truth. own: the
-            partners that --population names. best_response: one of them, who may be a holdout.
+            behaviours that can be told apart. bdp_literal: that with the paper's own numbers. bdp_*: its ablations and
+            variants. pbt_state: pbt on the ground truth. own: the partners that --population names. best_response: one of
+            them, who may be a holdout.
         task: What is to be done (default tidy_house).
         preset: How long and with which network: smoke (under a minute), state (no pictures), laptop (the default), paper.
         observations: What robots see; default: the preset's.
@@ -81,6 +85,7 @@ def train(
         threads: Torch's threads in each worker (default 1).
         seed: Decides everything that is drawn (default 0).
         decisions: How long to train each stage, in decisions of all learners together; default: the preset's.
+        steps: The same in simulation steps of all homes together, as the paper counts.
         change: Settings to change, such as ppo.epochs=4 homes=128 policy.hidden=64 rules.speed=slow method.members=4.
         device: Where networks run; auto takes a GPU if there is one.
         out: The folder of the run; default: runs/METHOD-TASK-PRESET-SEED.
@@ -89,9 +94,8 @@ def train(
         wandb: Mirror the log at Weights & Biases.
         quiet: Show nothing while training.
     """
-    from housemates.learning.distributed import launch, under_torchrun
-    from housemates.learning.resume import held
-    from housemates.populations.run import check_versions, complete, create, extend, read, work
+    from housemates.learning.distributed import under_torchrun
+    from housemates.populations.run import amend, check_versions, complete, create, extend, read
 
     if hours is not None and hours <= 0:
         raise ValueError(f"--hours {hours} - it must be positive")
@@ -103,16 +107,17 @@ def train(
         "split": split,
         "robots": robots,
     }
-    asked |= {"workers": workers, "threads": threads, "seed": seed, "decisions": decisions}
+    asked |= {"workers": workers, "threads": threads, "seed": seed, "decisions": decisions, "steps": steps}
+    made = False
     if resume is not None:
         if out is not None:
             raise ValueError("give either --out (a new run) or --resume (an old one)")
-        if change:
-            raise ValueError(f"a run cannot change while it is resumed - leave out --change {change[0]}, or start a new one")
         if population:
             raise ValueError("a run keeps its partners while it is resumed - leave out --population, or start a new run")
         folder, run = resume, read(resume)
         check_same(run, asked, folder)
+        if change:
+            run = amend(folder, run, change)
         if stage is not None and stage not in run.stages:
             if stage == 1 or not complete(folder, 1):
                 raise ValueError(f"{folder} has no finished first stage to train an agent with - train that first")
@@ -123,9 +128,28 @@ def train(
         count = int(os.environ["WORLD_SIZE"]) if under_torchrun() else 1
         asked |= {"workers": workers or count, "stage": stage, "population": population or None}
         run = new_run(asked, change, device)
+        check_here(run, wandb)
         folder = out or Path("runs") / f"{run.method}-{run.task}-{run.preset}-{run.training.seed}"
         if not under_torchrun() or (os.environ["RANK"] == "0" and not _restarted(folder, run)):
             create(folder, run)
+            made = True
+    try:
+        done = go_on(folder, run, resume is None, hours, wandb, quiet)
+    except Exception:
+        if made and run.workers == 1:
+            discard(folder)
+        raise
+    if done is not None and os.environ.get("RANK", "0") == "0":
+        print(f"{folder}: {'complete' if done else f'paused - continue with: housemates train --resume {folder}'}")
+
+
+def go_on(folder: Path, run: Run, new: bool, hours: float | None, wandb: bool, quiet: bool) -> bool | None:
+    """Train a run that has a folder; whether it is complete, or None where workers have said so themselves."""
+    from housemates.learning.distributed import give_up, launch, under_torchrun
+    from housemates.learning.divergence import DivergedError
+    from housemates.learning.resume import held
+    from housemates.populations.run import work
+
     if run.workers > 1 and not under_torchrun():
         with held(folder):  # said here once, not by every attempt of the workers
             load(run)
@@ -133,12 +157,41 @@ def train(
         arguments += ["--wandb"] * wandb + ["--quiet"] * quiet
         if launch(run.workers, arguments):
             raise ValueError(f"training in {folder} failed, see above - when that is mended use --resume {folder}")
-        return
-    if under_torchrun() and resume is None:
+        return None
+    if under_torchrun() and new:
         wait_for(folder / "config.json")
-    complete = work(folder, load, hours, wandb, quiet)
-    if os.environ.get("RANK", "0") == "0":
-        print(f"{folder}: {'complete' if complete else f'paused - continue with: housemates train --resume {folder}'}")
+    try:
+        return work(folder, load, hours, wandb, quiet)
+    except DivergedError as error:
+        if not give_up(str(error)):
+            raise
+        return None
+
+
+def check_here(run: Run, wandb: bool) -> None:
+    """Refuse what this machine cannot do, before a new run has a folder."""
+    import importlib.util
+
+    import torch
+
+    if run.device == "cuda" and not torch.cuda.is_available():
+        raise ValueError("--device cuda - there is no GPU that torch can use here; leave it out, or use --device cpu")
+    if wandb and importlib.util.find_spec("wandb") is None:
+        raise ValueError("--wandb needs the package wandb - run: pip install wandb")
+
+
+def discard(folder: Path) -> None:
+    """Remove the folder of a run that was refused before it began to train, so that the mended command may have its name."""
+    from housemates.learning.resume import LOCK
+    from housemates.policies.partners import PARTNERS
+
+    begun = {folder / name for name in ("config.json", PARTNERS, LOCK)}
+    if {path for path in folder.rglob("*") if path.is_file()} <= begun:
+        for path in begun:
+            path.unlink(missing_ok=True)
+        for place in (*sorted(folder.glob("*/"), reverse=True), folder):
+            with suppress(OSError):
+                place.rmdir()
 
 
 def new_run(asked: dict, change: tuple[str, ...], device: str) -> Run:
@@ -146,7 +199,7 @@ def new_run(asked: dict, change: tuple[str, ...], device: str) -> Run:
     import torch
 
     from housemates.learning.settings import change as changed
-    from housemates.populations import METHODS
+    from housemates.populations import METHODS, change_method
     from housemates.populations.run import Run
     from housemates.presets import PRESETS
 
@@ -156,13 +209,13 @@ def new_run(asked: dict, change: tuple[str, ...], device: str) -> Run:
     spec, preset = METHODS[method], PRESETS[name]
     robots, stage = given.get("robots", spec.robots or 2), given.get("stage", 2 if spec.make is None else None)
     stages = (stage,) if stage else (1, 2) if spec.two_stages else (1,)
-    training = replace(
-        preset.training,
-        seed=given.get("seed", preset.training.seed),
-        decisions=given.get("decisions", preset.training.decisions),
-    )
+    training = replace(preset.training, seed=given.get("seed", preset.training.seed))
+    if "decisions" in given and "steps" in given:
+        raise ValueError("--decisions and --steps both say how long to train - give one of them")
+    if "decisions" in given or "steps" in given:
+        training = replace(training, decisions=given.get("decisions", 0), steps=given.get("steps", 0))
     observations = given.get("observations", spec.observations or preset.observations)
-    policy, settings = preset.policy(observations, robots), preset.settings(spec.settings)
+    policy, settings = preset.policy(observations, robots), preset.settings(method, spec.settings)
     for setting in change:
         key, equals, text = setting.partition("=")
         if not equals:
@@ -170,7 +223,7 @@ def new_run(asked: dict, change: tuple[str, ...], device: str) -> Run:
         if key.startswith("policy."):
             policy = changed(policy, key.removeprefix("policy."), text)
         elif key.startswith("method."):
-            settings = changed(settings, key.removeprefix("method."), text)
+            settings = change_method(method, settings, key.removeprefix("method."), text)
         else:
             training = changed(training, key, text)
     if device == "auto":
@@ -195,7 +248,13 @@ def new_run(asked: dict, change: tuple[str, ...], device: str) -> Run:
 
 def check_same(run: Run, asked: dict, folder: Path) -> None:
     """Refuse options that differ from those the run began with."""
-    there = vars(run) | {"seed": run.training.seed, "decisions": run.training.decisions}
+    budget, many = run.training.budget
+    there = vars(run) | {
+        "seed": run.training.seed,
+        "decisions": f"0 but --{budget} {many}",
+        "steps": f"0 but --{budget} {many}",
+    }
+    there[budget] = many
     for name, value in asked.items():
         if value is not None and there[name] != value:
             raise ValueError(f"{folder} is a run with --{name} {there[name]}, not {value} - leave it out, or start a new run")

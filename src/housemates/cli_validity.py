@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Literal
 
-TaskName = Literal["set_table", "tidy_house", "prepare_groceries"]
+from housemates.cli_homes import TaskName, load_homes
+from housemates.envs.progress import progress
+
 SpeedName = Literal["slow", "middle", "fast"]
 
 
@@ -30,7 +31,6 @@ def validity(
     """
     from housemates.evaluation.clairvoyant import Effort
     from housemates.evaluation.validity import Row, save, summary, table, validity
-    from housemates.homes.splits import load_split
     from housemates.kernels.files import check_place
     from housemates.sim.rules import SPEEDS
     from housemates.tasks.tasks import TASKS
@@ -44,16 +44,18 @@ def validity(
     def tell(rows: list[Row]) -> None:
         print(table(rows).split("\n", 2)[2], flush=True)
 
-    print("each robot meets the scripted holdouts; this takes some minutes", file=sys.stderr, flush=True)
+    homes = load_homes("dev")
     print(head + "\n|" + "---|" * (head.count("|") - 1))
-    rows = validity(
-        load_split("dev"),
-        tasks=(task,) if task else tuple(TASKS),
-        speeds=(speed,) if speed else tuple(SPEEDS),
-        count=episodes,
-        effort=Effort(rounds, branches),
-        tell=tell,
-    )
+    with progress("games of the clairvoyant robot, in thousandths") as report:
+        rows = validity(
+            homes,
+            tasks=(task,) if task else tuple(TASKS),
+            speeds=(speed,) if speed else tuple(SPEEDS),
+            count=episodes,
+            effort=Effort(rounds, branches),
+            tell=tell,
+            progress=report,
+        )
     print("\n" + summary(rows))
     if json is not None:
         save(rows, json)

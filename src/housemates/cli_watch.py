@@ -11,7 +11,7 @@ import numpy as np
 from tyro.conf import Positional
 
 from housemates.cli_homes import SplitName, TaskName, load_homes, load_set
-from housemates.cli_progress import progress
+from housemates.envs.progress import progress
 
 if TYPE_CHECKING:
     from housemates.sim.recording import Recording

@@ -1,5 +1,6 @@
 """Which cells the paper has, what needs what, and what a folder remembers."""
 
+import json
 from collections import Counter
 from dataclasses import replace
 
@@ -68,13 +69,42 @@ def test_a_team_that_knows_itself_is_evaluated_without_strangers(tmp_path):
     assert made.cells[-1].after == ("population/gt_coord-set_table-laptop-0",)
 
 
-def test_a_change_of_a_methods_setting_is_given_only_to_methods_that_have_it(tmp_path):
-    made = grid(tmp_path, "main", ("sp", "bdp"), ("set_table",), change=("homes=8", "method.members=2"))
-    commands = {cell.name: made.command(cell) for cell in made.cells if cell.kind in ("population", "holdout")}
-    assert "method.members=2" in commands["population/sp-set_table-laptop-0"]
-    assert "homes=8" in commands["population/bdp-set_table-laptop-0"]
-    assert "method.members=2" not in commands["population/bdp-set_table-laptop-0"]
-    assert "method.members=2" not in commands["holdout/gt_coord-set_table-laptop-100"]
+def trained(made) -> dict[str, list[str]]:
+    """What is changed in the runs of a grid, by their names."""
+    found = {}
+    for cell in made.cells:
+        if cell.kind in ("population", "holdout") and not cell.shares:
+            command = made.command(cell)
+            changes = command[command.index("--change") + 1 :] if "--change" in command else []
+            found[cell.run.partition("-")[0]] = [c for c in changes if "=" in c]
+    return found
+
+
+def test_a_change_of_a_methods_setting_is_given_only_to_that_method(tmp_path):
+    made = grid(tmp_path, "paper", tasks=("set_table",), change=("homes=8", "bdp.weight=0.02", "sp.members=2"))
+    changed = trained(made)
+    assert changed.pop("bdp") == ["homes=8", "method.weight=0.02"]
+    assert changed.pop("sp") == ["homes=8", "method.members=2"]
+    assert {"trajedi", "pbt", "gt_coord", "bdp_no_discriminator", "bdp_separate"} <= set(changed)
+    assert set(map(tuple, changed.values())) == {("homes=8",)}
+
+
+@pytest.mark.parametrize(
+    ("change", "answer"),
+    [
+        ("method.weight=0.02", "name the one that is meant, such as bdp.weight=0.02"),
+        ("bdp_no_discriminator.weight=0.02", "'bdp_no_discriminator' is what it is by weight = 0.0"),
+        ("bdp.wieght=0.02", "did you mean 'weight'"),
+        ("bdp.weight=much", "must be of type float"),
+        ("bpd.weight=0.02", "did you mean 'bdp'"),
+        ("fcp.members=2", "fcp takes over the population of sp here: change sp instead"),
+        ("homes", "KEY=VALUE"),
+    ],
+)
+def test_a_change_that_would_not_do_what_it_says_is_refused(change, answer, tmp_path, capsys):
+    place = tmp_path / "grid"
+    assert answer in told(capsys, "--out", str(place), "--change", change)
+    assert not place.exists()
 
 
 def test_cells_are_done_when_their_results_are_there(tmp_path):
@@ -122,6 +152,30 @@ def test_the_time_to_finish_is_that_of_the_longest_chain_or_of_the_work_on_all_c
     assert finish(made, lambda cell: 1.0 if cell.kind == "evaluation" else 0.0, 1) == 2.0
 
 
+def test_a_grid_may_have_a_budget_in_steps(tmp_path):
+    made = grid(tmp_path, "main", ("bdp",), ("tidy_house",), steps=7_000_000, holdout_steps=500, holdout_seeds=(100,))
+    holdout, population, agent, evaluation = made.cells
+    assert (holdout.budget, population.budget, agent.budget) == (("steps", 500), *[("steps", 7_000_000)] * 2)
+    for cell in (holdout, population):
+        command = made.command(cell)
+        assert command[command.index("--steps") + 1] == str(cell.steps)
+        assert "--decisions" not in command
+    assert not evaluation.trains
+    hours = [hours_of(made, cell, Speeds({"depth": 1000.0})) for cell in (population, agent)]
+    assert hours[0] == pytest.approx(7_000_000 / 1.5 / 1000 / 3600, abs=0.01)
+    assert hours[1] < hours[0]
+
+
+def test_a_grid_of_the_paper_preset_is_sized_in_steps(tmp_path):
+    made = grid(tmp_path, "main", ("bdp",), ("tidy_house",), preset="paper", holdout_seeds=())
+    assert made.cells[0].budget == made.cells[1].budget == ("steps", 100_000_000)
+    assert bytes_of(made, made.cells[0]) > 0
+
+
+def test_a_budget_in_two_units_is_refused(tmp_path, capsys):
+    assert "--decisions and --steps both say" in told(capsys, "--out", str(tmp_path), "--decisions", "5", "--steps", "5")
+
+
 def test_seeds_of_holdouts_are_no_seeds_of_agents(tmp_path, capsys):
     assert "seed 100 is one of the holdouts'" in told(capsys, "--out", str(tmp_path), "--seeds", "100")
 
@@ -154,6 +208,15 @@ def test_a_folder_remembers_how_its_runs_are_made(tmp_path):
     assert folder.asked(tmp_path, {"seeds": (0, 1)}, {"decisions": 99}) == replace(first, seeds=(0, 1))
     with pytest.raises(ValueError, match="have --decisions 99, not 100 - choose another --out"):
         folder.asked(tmp_path, {}, {"decisions": 100})
+
+
+def test_grids_from_before_budgets_in_steps_go_on(tmp_path):
+    folder.write(tmp_path, folder.asked(tmp_path, {"grid": "main"}, {"decisions": 99}))
+    written = json.loads((tmp_path / folder.FILE).read_text())
+    for name in ("steps", "holdout_steps"):
+        del written["settings"][name]
+    (tmp_path / folder.FILE).write_text(json.dumps(written))
+    assert folder.read(tmp_path).settings == Settings(decisions=99)
 
 
 def test_a_damaged_file_is_named(tmp_path, capsys):

@@ -304,7 +304,7 @@ def test_actions_that_are_no_integers_are_refused():
 
 
 def test_an_unknown_script_is_refused_with_those_that_exist():
-    with pytest.raises(ValueError, match="no scripted robot 'dancer' - choose one of: noop"):
+    with pytest.raises(ValueError, match="no partner 'dancer' - give script/NAME \\(noop"):
         make(partner="dancer")
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from evaluation_rows import row
-from housemates.evaluation.crossplay import budget
+from housemates.evaluation.origin import budget
 from housemates.evaluation.protocol import run_pairs, summary
 from housemates.evaluation.rows import make_rows
 from housemates.policies.partners import agent, learned, scripted

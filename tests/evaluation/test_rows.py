@@ -9,7 +9,18 @@ import pytest
 from pyarrow import parquet
 
 from evaluation_rows import row
-from housemates.evaluation.rows import COLUMNS, checksum, join_rows, make_rows, no_rows, read_rows, write_rows
+from housemates.evaluation.rows import (
+    BUDGETS,
+    COLUMNS,
+    LATER,
+    checksum,
+    join_rows,
+    make_rows,
+    no_rows,
+    read_rows,
+    trust,
+    write_rows,
+)
 
 RESULTS = Path(__file__).resolve().parents[2] / "results"
 
@@ -117,3 +128,12 @@ def test_the_checksum_does_not_depend_on_how_memory_holds_the_rows():
 @pytest.mark.parametrize("path", sorted(RESULTS.rglob("*.parquet")), ids=lambda path: path.stem)
 def test_the_rows_of_this_repository_are_as_they_were_written(path):
     assert read_rows(path).num_rows > 0
+
+
+def test_rows_of_earlier_versions_are_read_with_what_they_lack_as_unknown(tmp_path):
+    old = table(preset="state", pixels=0, stage1_steps=5).drop_columns(list(LATER))
+    parquet.write_table(old, tmp_path / "old.parquet")
+    trust(tmp_path / "old.parquet")
+    (found,) = read_rows(tmp_path / "old.parquet").to_pylist()
+    assert {name: found[name] for name in LATER} == {"preset": "", "pixels": -1} | dict.fromkeys(BUDGETS, -1)
+    assert {name: found[name] for name in row()} == row()

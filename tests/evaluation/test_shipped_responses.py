@@ -45,7 +45,7 @@ def test_a_report_shows_best_responses_without_making_them_rivals(tmp_path):
         [tmp_path / "sp.parquet", tmp_path / "best.parquet"], tmp_path / "out", Options(films=False, resamples=50)
     )
     tables = {table.name: table for table in made.tables}
-    assert [row[1:3] + row[5:6] for row in tables["responses_tidy_house"].texts()] == [
+    assert [row[1:3] + row[6:7] for row in tables["responses_tidy_house"].texts()] == [
         ["trained for it", "br", "100.0"],
         ["its team mate", "gt_coord-state-100/0", "50.0"],
     ]

@@ -217,20 +217,20 @@ def own_cache(tmp_path, monkeypatch):
 
 
 def test_a_split_is_read_from_the_cache(own_cache, monkeypatch):
-    homes = [generate_home("dev", 0), generate_home("dev", 1)]
-    save_homes(cache_path("dev"), homes)
+    homes = [generate_home("dev", 0, 1), generate_home("dev", 1, 1)]
+    save_homes(cache_path("dev", 1), homes)
     monkeypatch.setattr(splits, "make_split", lambda *_: pytest.fail("made again"))
-    assert [h.content_hash for h in load_split("dev")] == [h.content_hash for h in homes]
+    assert [h.content_hash for h in load_split("dev", 1)] == [h.content_hash for h in homes]
 
 
 def test_a_damaged_cache_is_made_again(own_cache, monkeypatch):
-    homes = [generate_home("dev", 0)]
-    cache_path("dev").parent.mkdir(parents=True)
-    cache_path("dev").write_bytes(b"not a zip file")
+    homes = [generate_home("dev", 0, 1)]
+    cache_path("dev", 1).parent.mkdir(parents=True)
+    cache_path("dev", 1).write_bytes(b"not a zip file")
     monkeypatch.setattr(splits, "make_split", lambda *_: homes)
-    load_split("dev")
+    load_split("dev", 1)
     monkeypatch.setattr(splits, "make_split", lambda *_: pytest.fail("made again"))
-    assert [h.content_hash for h in load_split("dev")] == [homes[0].content_hash]
+    assert [h.content_hash for h in load_split("dev", 1)] == [homes[0].content_hash]
 
 
 def test_two_processes_make_the_homes_that_one_makes():

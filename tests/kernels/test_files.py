@@ -1,6 +1,7 @@
 """Files are there whole or not at all."""
 
 import errno
+import io
 import os
 import resource
 import signal
@@ -67,6 +68,40 @@ def test_a_place_in_a_folder_still_to_be_made_is_accepted(tmp_path):
 def test_a_folder_is_no_place_for_a_file(tmp_path):
     with pytest.raises(ValueError, match="is a folder - name a file in it"):
         check_place(tmp_path)
+
+
+def test_nothing_is_left_where_a_place_was_tried(tmp_path):
+    check_place(tmp_path / "a.bin")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="no /proc here")
+def test_a_folder_that_takes_no_files_is_refused_whoever_asks():
+    with pytest.raises(
+        ValueError, match=r"^/proc/new/a.png cannot be written: /proc takes no files .* - choose another place$"
+    ):
+        check_place(Path("/proc/new/a.png"))
+
+
+def test_a_device_is_not_replaced(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ValueError, match="is a device or a pipe, which would be replaced - choose another place"):
+        check_place(tmp_path / "pipe")
+
+
+def test_a_full_disk_is_found_before_the_work(tmp_path, monkeypatch):
+    class Full(io.BytesIO):
+        def write(self, data):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "open", lambda path, mode: Full())
+    with pytest.raises(ValueError, match=r"\(No space left on device\) - free some space, or choose another place"):
+        check_place(tmp_path / "a.bin")
+
+
+def test_a_name_that_is_too_long_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="choose another place"):
+        check_place(tmp_path / ("a" * 300))
 
 
 def test_a_place_below_a_file_is_refused(tmp_path):

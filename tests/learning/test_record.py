@@ -9,6 +9,7 @@ from housemates.learning.record import Record, left, line, panel
 ROW = {
     "update": 3,
     "decisions": 250,
+    "steps": 4000,
     "seconds": 60.0,
     "charts/success": 0.25,
     "charts/collision": 0.5,
@@ -25,26 +26,33 @@ ROW = {
 
 
 def test_the_time_left_follows_the_speed_so_far():
-    assert left(ROW, 1000) == "3 min 00 s"
-    assert left(ROW, 250 + 250 * 90) == "1 h 30 min"
+    assert left(ROW, ("decisions", 1000)) == "3 min 00 s"
+    assert left(ROW, ("decisions", 250 + 250 * 90)) == "1 h 30 min"
 
 
-@pytest.mark.parametrize("part", ["25%", "success 25.0%", "collision 50.0%", "-1.50", "4,000 decisions/s", "left 3 min 00 s"])
+def test_a_budget_of_steps_is_shown_as_one():
+    assert left(ROW, ("steps", 16_000)) == "3 min 00 s"
+    assert "250 decisions        4,000 steps   50%" in line(ROW, ("steps", 8000))
+
+
+@pytest.mark.parametrize(
+    "part", ["25%", "4,000 steps", "success 25.0%", "collision 50.0%", "-1.50", "4,000 decisions/s", "left 3 min 00 s"]
+)
 def test_a_line_tells_how_it_goes(part):
-    assert part in line(ROW, 1000)
+    assert part in line(ROW, ("decisions", 1000))
 
 
 @pytest.mark.parametrize("part", ["250 of 1,000", "50.0%", "simulation 20%", "update 40%", "2.50", "3 min 00 s"])
 def test_the_panel_tells_how_it_goes(part):
     console = Console(width=140, record=True, file=None, quiet=False, force_terminal=False)
     with console.capture() as capture:
-        console.print(panel(ROW, "a run", 1000))
+        console.print(panel(ROW, "a run", ("decisions", 1000)))
     assert part in capture.get()
 
 
 def test_a_log_file_gets_its_title_and_the_last_line(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(record.importlib.util, "find_spec", lambda name: None)
-    with Record(tmp_path, "a run", 250) as show:
+    with Record(tmp_path, "a run", ("decisions", 250)) as show:
         show(ROW)
     printed = capsys.readouterr().err.splitlines()
     assert printed[0] == "a run"
@@ -53,7 +61,7 @@ def test_a_log_file_gets_its_title_and_the_last_line(tmp_path, capsys, monkeypat
 
 def test_tensorboard_gets_every_number(tmp_path):
     events = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
-    with Record(tmp_path, "a run", 1000) as show:
+    with Record(tmp_path, "a run", ("decisions", 1000)) as show:
         show(ROW)
     found = events.EventAccumulator(str(tmp_path / "tensorboard")).Reload()
     assert found.Scalars("charts/success")[0].value == 0.25

@@ -243,8 +243,17 @@ def test_what_a_critic_is_shown_is_stored_with_the_decision():
 
 def test_a_rollout_may_end_early():
     collector = together()
-    collector.collect(1000, enough=lambda closed: closed >= 20)
+    collector.collect(1000, enough=lambda share: share >= 0.02)
     assert 20 <= collector.closed < 40
+
+
+def test_a_rollout_of_steps_is_that_long_in_every_home():
+    collector = together()
+    finished = collector.collect(0, steps=50).arrays()
+    assert collector.batch.state.clock.sum() + finished["steps"].sum() == 50 * 4
+    collector.collect(0, steps=1)
+    collector.collect(0, enough=lambda share: share >= 0.3, steps=10)
+    assert collector.batch.state.clock.max() <= 50 + 1 + 3
 
 
 def test_finished_episodes_say_who_played():

@@ -1,5 +1,6 @@
 """The training loop: the same seed gives the same bits, also through pauses; what is refused and what is written."""
 
+import hashlib
 import json
 from dataclasses import replace
 
@@ -160,10 +161,71 @@ def test_a_stop_signal_ends_the_run_after_its_update_with_a_resume_point(tmp_pat
     assert (tmp_path / "resume" / "LATEST").read_text() == "00000001"
 
 
-@pytest.mark.parametrize(("field", "value"), [("homes", 0), ("decisions", 0), ("seed", -1), ("cut_off", 1.5)])
+@pytest.mark.parametrize(
+    ("field", "value"), [("homes", 0), ("decisions", -1), ("rollout_steps", -1), ("seed", -1), ("cut_off", 1.5)]
+)
 def test_senseless_settings_are_refused(field, value):
     with pytest.raises(ValueError, match=f"{field} = "):
         Training(**{field: value})
+
+
+@pytest.mark.parametrize("changes", [{"decisions": 0}, {"steps": 5}, {"rollout": 0}, {"rollout_steps": 5}])
+def test_a_budget_and_a_rollout_are_given_in_one_unit(changes, tmp_path):
+    with pytest.raises(ValueError, match="one of them must be positive and the other 0"):
+        trainer(tmp_path, SHORT, **changes)
+
+
+STEPS = replace(SHORT, decisions=0, steps=1500, ppo=PPO(chunk=4, anneal=True))
+"""A budget of simulation steps."""
+
+
+def test_a_budget_of_steps_ends_when_they_are_played_and_rules_rate_progress_and_middle(tmp_path):
+    run, progress = trainer(tmp_path, STEPS), []
+    step = run.step
+    run.step = lambda: (step(), progress.append(run.method.progress))[0]
+    assert run.run()
+    rows = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    assert rows[-2]["steps"] < 1500 <= rows[-1]["steps"]
+    before = [0, *(row["steps"] for row in rows[:-1])]
+    assert progress == pytest.approx([steps / 1500 for steps in before])
+    assert [row["charts/learning_rate"] for row in rows] == pytest.approx(
+        [STEPS.ppo.learning_rate * (1 - steps / 1500) for steps in before]
+    )
+    half = next(row["steps"] for row in rows if row["steps"] >= 750)
+    meta = {name: read_description(tmp_path / "members" / "00" / name)["meta"] for name in ("", "start", "middle")}
+    assert (meta["start"]["steps"], meta["middle"]["steps"], meta[""]["steps"]) == (0, half, rows[-1]["steps"])
+    assert meta[""]["decisions"] == rows[-1]["decisions"]
+
+
+def test_a_run_of_steps_that_pauses_after_every_update_is_the_same(tmp_path):
+    config = replace(STEPS, rollout=0, rollout_steps=40)
+    trainer(tmp_path / "whole", config).run()
+    complete = False
+    while not complete:
+        run = trainer(tmp_path / "pausing", config)
+        run.load()
+        complete = run.run(seconds=0)
+    one, two = (tmp_path / name / "members" / "01" / "policy.safetensors" for name in ("whole", "pausing"))
+    assert one.read_bytes() == two.read_bytes()
+
+
+def test_rollouts_in_which_no_decision_ends_change_nothing_and_count_their_steps(tmp_path):
+    run = trainer(tmp_path, replace(STEPS, rollout=0, rollout_steps=1))
+    row = run.step()
+    assert row["steps"] == 4
+    assert all(np.isfinite(v) for v in row.values())
+
+
+def test_resume_points_from_before_budgets_in_steps_are_read(tmp_path):
+    run = trainer(tmp_path, SHORT)
+    run.run(seconds=0)
+    point = tmp_path / "resume" / "00000001" / "0.json"
+    written = json.loads(point.read_text())
+    for name in ("steps", "rollout_steps"):
+        del written["meta"]["config"][name]
+    written["sha256"]["meta"] = hashlib.sha256(json.dumps(written["meta"]).encode()).hexdigest()
+    point.write_text(json.dumps(written))
+    assert trainer(tmp_path, SHORT).load()
 
 
 def test_two_different_discounts_are_refused(tmp_path):

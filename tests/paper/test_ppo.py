@@ -3,9 +3,13 @@
 import numpy as np
 import pytest
 
+from housemates.cli_train import new_run
 from housemates.learning.advantage import advantages
 from housemates.learning.ppo import PAPER
+from housemates.populations.bdp import BDPSettings
 from housemates.presets import PRESETS
+from housemates.sim.rules import Reward, Rules
+from learners import TINY, trainer
 
 PRESET = PRESETS["paper"]
 
@@ -38,10 +42,40 @@ def test_the_preset_uses_them_with_the_papers_network_and_literal_reward():
     assert PRESET.training.rules.reward.collision == "none"
 
 
-def test_a_rollout_is_about_as_long_as_the_papers():
-    """4 GPUs x 32 environments x 128 steps, at ten steps a decision."""
-    steps = PRESET.training.homes * PRESET.training.rollout * 10
-    assert steps == pytest.approx(4 * 32 * 128, rel=0.05)
+def test_a_rollout_is_4_times_32_environments_times_128_steps(tmp_path, monkeypatch):
+    """Played and counted: every step of every home between two updates."""
+    run = trainer(tmp_path, PRESET.training, TINY)
+    step, played = run.batch.step, []
+
+    def counted(actions, max_ticks=0):
+        told = step(actions, max_ticks)
+        played.append(run.batch.traced.sum())
+        return told
+
+    monkeypatch.setattr(run.batch, "step", counted)
+    row = run.step()
+    assert sum(played) == row["steps"] == 4 * 32 * 128
+    assert 0 < row["decisions"] < row["steps"]
+
+
+def test_a_stage_is_100_million_simulation_steps(tmp_path):
+    run = trainer(tmp_path, PRESET.training, TINY)
+    run.decisions, run.steps = 10**9, 99_999_999
+    assert not run.done
+    run.decisions, run.steps = 0, 100_000_000
+    assert run.done
+
+
+def test_the_paper_preset_is_the_papers_in_everything_else():
+    """Speed and interruption are the benchmark's own rules (spec 14, 5 and 9), the same in every preset."""
+    run = new_run({"preset": "paper", "method": "bdp", "task": "set_table"}, (), "cpu")
+    assert run.training.rules == Rules(reward=Reward(collision="none"))
+    assert run.training.rules.speed == "middle"
+    assert run.split == "train"
+    assert (run.training.decisions, run.training.rollout) == (0, 0)
+    assert (run.policy.informed, run.training.ppo.auxiliary, run.training.curriculum) == (False, 0.0, 0)
+    assert run.settings == BDPSettings(latents=8, weight=0.01, late_weight=None, quiet=0.1, redraw=10, hidden=512, taste=0.0)
+    assert (run.settings.buffer, run.settings.learning_rate) == (100_000, 3e-4)
 
 
 def test_discount_and_decay_count_once_per_decision():

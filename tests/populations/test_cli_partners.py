@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from housemates.cli import main, with_list
+from housemates.cli import commands, main
+from housemates.cli_words import with_list
 from housemates.policies.checkpoint import save_policy
 from housemates.policies.config import PolicyConfig
 from housemates.policies.policy import Policy
@@ -64,7 +65,7 @@ def test_a_run_that_cannot_be_read_is_told_and_the_others_are_listed(run, capsys
     ],
 )
 def test_without_a_command_partners_are_listed(words, meant):
-    assert with_list(words) == meant
+    assert with_list(commands(), words) == meant
 
 
 def test_two_partners_play_by_one_command(run, capsys):

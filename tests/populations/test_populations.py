@@ -5,9 +5,11 @@ import pytest
 
 from batches import make
 from housemates.learning.distributed import Group
+from housemates.populations.bdp import BDPSeparate
 from housemates.populations.fcp import FCP
 from housemates.populations.pbt import PBT
 from housemates.populations.self_play import PopulationSettings, SelfPlay
+from housemates.populations.trajedi import TrajeDi
 from learners import TINY
 
 RNG = np.random.default_rng(0)
@@ -37,11 +39,44 @@ def test_pbt_draws_new_pairs_every_ten_updates(update, drawn):
     assert (PBT(TINY).pairs(update, RNG, 16, 2) is not None) == drawn
 
 
-def test_in_pbt_everybody_meets_everybody_also_itself():
-    slots = PBT(TINY).pairs(0, np.random.default_rng(1), 6400, 2)
-    pairs = counts(slots.player[:, 0] * 8 + slots.player[:, 1])
-    assert len(pairs) == 64
-    assert pairs == pytest.approx([100] * 64, abs=40)
+def test_in_pbt_everybody_meets_all_others_equally_often_and_never_itself():
+    slots = PBT(TINY).pairs(0, np.random.default_rng(1), 5600, 2)
+    met = np.bincount(slots.player[:, 0] * 8 + slots.player[:, 1], minlength=64).reshape(8, 8)
+    assert (np.diag(met) == 0).all()
+    assert met[~np.eye(8, dtype=bool)].tolist() == pytest.approx([100] * 56, abs=40)
+
+
+@pytest.mark.parametrize("robots", [2, 3, 4])
+@pytest.mark.parametrize(("members", "homes"), [(8, 64), (8, 61), (4, 4), (5, 7)])
+def test_nobody_moves_two_robots_of_a_home_in_pbt(robots, members, homes):
+    method = PBT(TINY, robots, settings=PopulationSettings(members))
+    for seed in range(20):
+        player = method.pairs(0, np.random.default_rng(seed), homes, robots).player
+        assert player.shape == (homes, robots)
+        assert all(len(set(team)) == robots for team in player.tolist())
+        moved = np.array([np.bincount(column, minlength=members) for column in player.T])
+        assert moved.max() - moved.min() <= 1
+
+
+def test_two_members_of_pbt_meet_each_other_also_in_an_odd_number_of_homes():
+    player = PBT(TINY, settings=PopulationSettings(2)).pairs(0, RNG, 7, 2).player
+    assert (player.sum(axis=1) == 1).all()
+
+
+def test_with_fewer_members_than_robots_both_members_of_pbt_are_in_every_home():
+    player = PBT(TINY, 3, settings=PopulationSettings(2)).pairs(0, RNG, 8, 3).player
+    assert ((player.sum(axis=1) == 1) | (player.sum(axis=1) == 2)).all()
+
+
+def test_a_population_of_one_plays_with_itself():
+    assert (PBT(TINY, settings=PopulationSettings(1)).pairs(0, RNG, 5, 2).player == 0).all()
+
+
+@pytest.mark.parametrize("method", [TrajeDi, BDPSeparate])
+def test_methods_made_from_pbt_pair_as_pbt_does(method):
+    player = method(TINY).pairs(0, np.random.default_rng(3), 64, 2).player
+    assert (player[:, 0] != player[:, 1]).all()
+    assert (player == PBT(TINY).pairs(0, np.random.default_rng(3), 64, 2).player).all()
 
 
 def test_members_begin_with_different_weights():

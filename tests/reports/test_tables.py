@@ -8,6 +8,7 @@ from housemates.evaluation.metrics import mean_over_partners, per_run, rows_of, 
 from housemates.evaluation.rows import join_rows
 from housemates.evaluation.stats import Interval
 from housemates.reports.heat_map import subgoal_table
+from housemates.reports.paper_tables import paper_tables
 from housemates.reports.summary import comparison_table, control_table, partner_table, run_table, zero_shot_table
 from housemates.reports.tables import Cell, Table, console, interval, latex, markdown, page
 
@@ -64,9 +65,9 @@ def test_every_method_has_a_line_with_the_numbers_of_its_rows():
     assert [row[1] for row in table.rows] == ["SP", "PBT", "BDP"]
     for row, method in zip(table.rows, ("sp", "pbt", "bdp"), strict=True):
         mine = rows.only(evaluation="zsc", method=method)
-        assert row[4].value == pytest.approx(100 * per_run(mine, mean_over_partners).mean())
-        assert row[6].value == pytest.approx(100 * per_run(mine, worst_partners).mean())
-        assert row[5].low <= row[5].value <= row[5].high
+        assert row[7].value == pytest.approx(100 * per_run(mine, mean_over_partners).mean())
+        assert row[9].value == pytest.approx(100 * per_run(mine, worst_partners).mean())
+        assert row[8].low <= row[8].value <= row[8].high
 
 
 def test_best_responses_are_shown_where_they_are():
@@ -162,7 +163,7 @@ def test_runs_are_listed_with_seed_and_budget():
 def test_a_run_that_is_not_zero_shot_is_marked_in_every_table_of_success():
     rows = grid(("sp",), 1)
     rows.columns["zero_shot"] = np.zeros(len(rows), bool)
-    assert zero_shot_table(rows, resamples=50).rows[0][4].mark == "†"
+    assert zero_shot_table(rows, resamples=50).rows[0][7].mark == "†"
     assert all(row[-1].mark == "†" for row in partner_table(rows, "tidy_house").rows)
     assert "NO" in run_table(rows).texts()[0][-2]
 
@@ -172,4 +173,98 @@ def test_budgets_that_differ_by_more_than_a_rollout_are_marked(more: int, mark: 
     rows = grid(("sp",), 2)
     rows.columns["decisions"] = rows["decisions"] + np.where(rows["agent_seed"] == 1, more, 0)
     line = zero_shot_table(rows, resamples=50).rows[0]
-    assert (line[3], line[4].mark) == (shown, mark)
+    assert (line[5], line[7].mark) == (shown, mark)
+
+
+def line_of(table, **wanted):
+    """The row of a table with these texts, by column."""
+    shown = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+    return next(row for row in shown if all(row[name] == text for name, text in wanted.items()))
+
+
+def test_seeds_that_met_different_partners_are_marked_wherever_they_are_averaged():
+    rows = grid(("sp", "bdp"), 2)
+    others = (rows["method"] != "sp") | (rows["agent_seed"] != 1) | (rows["evaluation"] != "zsc")
+    mixed = rows.take(others | (rows["partner_kind"] == "script"))
+    for table, column in ((zero_shot_table(mixed, resamples=50), "success"), (paper_tables(mixed)[0], "SP")):
+        where = {"method": "SP"} if column == "success" else {"partners": "ZSC", "source": "ours, state"}
+        assert line_of(table, task="Tidy House", **where)[column].mark == "¶"
+        assert any("did not meet the same partners" in note for note in table.notes)
+    for cell in ("IQM [95 %]", "worst 20 %", "collision", "time-out"):
+        assert line_of(zero_shot_table(mixed, resamples=50), method="SP")[cell].mark == "¶"
+    assert line_of(zero_shot_table(mixed, resamples=50), method="BDP")["success"].mark == ""
+    assert line_of(comparison_table(mixed, resamples=50), methods="BDP − SP")["difference [95 %]"].mark == "¶"
+
+
+def test_seeds_that_played_other_episodes_are_marked():
+    rows = grid(("sp",), 2)
+    some = rows.take((rows["agent_seed"] != 1) | (rows["episode"] < 3))
+    assert zero_shot_table(some, resamples=50).rows[0][7].mark == "¶"
+
+
+@pytest.mark.parametrize("column", [{"preset": "paper"}, {"pixels": 256}])
+def test_presets_and_picture_sizes_are_never_averaged_without_a_mark(column):
+    same = {"preset": "laptop", "pixels": 64}
+    parts = [
+        run_rows("sp", 0, **same),
+        run_rows("sp", 1, **(same | column)),
+        run_rows("bdp", 0, **same),
+        run_rows("bdp", 1, **same),
+    ]
+    table = zero_shot_table(rows_of(join_rows(parts)), resamples=50)
+    assert line_of(table, method="SP")["success"].mark == "§"
+    assert any("different presets or see pictures of different sizes" in note for note in table.notes)
+    assert line_of(table, method="BDP")["success"].mark == ""
+    assert (line_of(table, method="BDP")["preset"], line_of(table, method="BDP")["pictures"]) == ("laptop", "64 × 64")
+
+
+def test_what_old_rows_do_not_say_is_told_as_unknown():
+    line = line_of(zero_shot_table(grid(("sp",), 2), resamples=50), method="SP")
+    assert (line["preset"], line["pictures"], line["steps"], line["success"].mark) == ("unknown", "unknown", "not recorded", "")
+    parts = [run_rows("sp", 0), run_rows("sp", 1, preset="state", pixels=0)]
+    assert line_of(zero_shot_table(rows_of(join_rows(parts)), resamples=50), method="SP")["success"].mark == "§"
+
+
+BUDGET = {"stage1_decisions": 1_000_000, "stage1_steps": 3_000_000, "stage2_decisions": 1_000_000, "stage2_steps": 9_000_000}
+
+
+def test_tables_name_decisions_and_steps_of_the_training():
+    rows = rows_of(join_rows([run_rows("sp", 0, **BUDGET), run_rows("pbt", 0)]))
+    line = line_of(run_table(rows), run="sp-tidy_house-state-0")
+    assert (line["decisions"], line["steps"]) == ("1.0 M + 1.0 M", "3.0 M + 9.0 M")
+    assert line_of(run_table(rows), run="pbt-tidy_house-state-0")["steps"] == "not recorded"
+    assert line_of(zero_shot_table(rows, resamples=50), method="SP")["steps"] == "12.0 M"
+    words = "SP (state) 2.0 M decisions, 12.0 M steps; PBT (state) 2.0 M decisions, steps not recorded"
+    for table in (
+        *paper_tables(rows)[:2],
+        control_table(rows),
+        comparison_table(rows, resamples=50),
+        partner_table(rows, "tidy_house"),
+    ):
+        assert any(words in note for note in table.notes), table.name
+
+
+def test_the_same_decisions_with_other_steps_are_marked():
+    parts = [run_rows("sp", 0, **BUDGET), run_rows("sp", 1, **(BUDGET | {"stage2_steps": 20_000_000}))]
+    line = zero_shot_table(rows_of(join_rows(parts)), resamples=50).rows[0]
+    assert (line[6], line[7].mark) == ("12.0 M – 23.0 M", "‡")
+
+
+def test_a_task_that_nobody_knows_appears_under_its_own_name():
+    rows = grid(("sp", "bdp"), 2)
+    rows.words["task"] = np.array(["water_plants"])
+    assert {row[0] for row in zero_shot_table(rows, resamples=50).rows} == {"water_plants"}
+    assert {row[2] for row in run_table(rows).rows} == {"water_plants"}
+    assert {row[0] for row in control_table(rows).rows} == {"water_plants"}
+    assert comparison_table(rows, resamples=50).rows[0][0] == "water_plants"
+    assert line_of(paper_tables(rows)[0], task="water_plants", partners="ZSC")["SP"].value > 0
+    assert subgoal_table(rows, "water_plants").columns[3:] == tuple(f"sub-goal {k}" for k in (1, 2, 3, 4))
+
+
+def test_the_literal_bdp_has_a_row_and_a_column_of_its_own():
+    rows = grid(("bdp", "bdp_literal"), 1)
+    assert [row[1] for row in zero_shot_table(rows, resamples=50).rows] == ["BDP", "BDP (literal)"]
+    tables = {table.name: table for table in paper_tables(rows)}
+    for name in ("table1", "table2", "table3", "table4", "table5"):
+        assert tables[name].columns[-1] == "BDP (literal)"
+    assert "BDP (literal)" not in paper_tables(grid(("bdp",), 1))[0].columns

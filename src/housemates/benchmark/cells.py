@@ -29,9 +29,21 @@ class Cell:
     """The run whose population this one takes over instead of training the same again."""
     cores: int = 1
     decisions: int = 0
-    """How many it trains; 0 if it trains nothing."""
+    """How many it trains; 0 if it trains nothing, or as many as its steps need."""
+    steps: int = 0
+    """The same in simulation steps of all homes; 0 if its budget is in decisions."""
     games: int = 0
     """How many it plays; 0 if it evaluates nothing."""
+
+    @property
+    def trains(self) -> bool:
+        """Whether anything is trained."""
+        return bool(self.decisions or self.steps)
+
+    @property
+    def budget(self) -> tuple[str, int]:
+        """In what its training is counted, and how much it is."""
+        return ("steps", self.steps) if self.steps else ("decisions", self.decisions)
 
     @property
     def name(self) -> str:

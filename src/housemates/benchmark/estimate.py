@@ -17,6 +17,8 @@ SPEEDS = {"state": 12_000.0, "predicates": 12_000.0, "blind": 12_000.0, "depth":
 """Decisions a second of one worker with a core of its own and the laptop networks (docs/benchmark.md says where measured)."""
 AGENT_SHARE = 0.64
 """Decisions a second of stage 2, as a share: partners decide too, but only the agent's decisions count."""
+STEPS_A_DECISION, AGENT_STEPS = 1.5, 3.5
+"""Simulation steps for each decision of the learners, in stage 1 (all robots learn) and stage 2 (docs/populations.md)."""
 PAPER_SLOWER = 30.0
 """How many times slower the paper's networks are without a GPU."""
 GAMES = {"depth": 8.0, "rgb": 6.0}
@@ -73,7 +75,7 @@ def measure(grid: Grid) -> dict[str, float]:
     decisions: dict[str, float] = {}
     seconds: dict[str, float] = {}
     for cell in grid.cells:
-        row = _last_row(grid, cell) if cell.decisions and not cell.shares else None
+        row = _last_row(grid, cell) if cell.trains and not cell.shares else None
         if row is not None and row.get("seconds"):
             name = _measured_as(cell.observations, cell.kind == "agent")
             decisions[name] = decisions.get(name, 0.0) + row["decisions"]
@@ -87,8 +89,14 @@ def _measured_as(observations: str, agent: bool) -> str:
 
 def share_done(grid: Grid, cell: Cell) -> float:
     """How much of a cell that is under way is done, from 0 to 1; evaluations tell nothing before their end."""
-    row = _last_row(grid, cell) if cell.decisions else None
-    return min(1.0, row["decisions"] / cell.decisions) if row is not None else 0.0
+    row = _last_row(grid, cell) if cell.trains else None
+    unit, whole = cell.budget
+    return min(1.0, row.get(unit, 0) / whole) if row is not None else 0.0
+
+
+def decisions_of(cell: Cell) -> float:
+    """About how many decisions a cell trains with."""
+    return cell.decisions or cell.steps / (AGENT_STEPS if cell.kind == "agent" else STEPS_A_DECISION)
 
 
 def _last_row(grid: Grid, cell: Cell) -> dict | None:
@@ -104,8 +112,8 @@ def hours_of(grid: Grid, cell: Cell, speeds: Speeds) -> float:
     """How long a cell takes from its beginning, in hours by the clock."""
     preset = PRESETS[grid.holdout_preset if cell.kind == "holdout" else grid.settings.preset]
     seconds = SECONDS_TO_START
-    if cell.decisions:
-        seconds += cell.decisions / (speeds.of(cell.observations, preset.networks, cell.kind == "agent") * cell.cores)
+    if cell.trains:
+        seconds += decisions_of(cell) / (speeds.of(cell.observations, preset.networks, cell.kind == "agent") * cell.cores)
     if cell.games:
         seconds += cell.games / (GAMES.get(cell.observations, OTHER_GAMES) * cell.cores)
     return seconds / 3600
@@ -117,7 +125,8 @@ def bytes_of(grid: Grid, cell: Cell) -> int:
         return cell.games * ROW_BYTES
     preset = PRESETS[grid.holdout_preset if cell.kind == "holdout" else grid.settings.preset]
     training = preset.training
-    log = cell.decisions // (training.homes * training.rollout * 2) * LOG_BYTES
+    rollout = training.homes * (2 * training.rollout or training.rollout_steps / STEPS_A_DECISION)
+    log = int(decisions_of(cell) / rollout) * LOG_BYTES
     weights = 4 * parameters("" if cell.kind == "agent" else cell.method, cell.observations, preset_name(grid, cell))
     # The policy now, at the start and in the middle; the resume point has it with the optimiser's two moments.
     return log + weights * (3 if cell.shares else 6)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import dataclasses
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 from housemates.benchmark.cells import Cell
 from housemates.evaluation.holdouts import METHOD, read_mark
 from housemates.evaluation.holdouts import complete as trained
 from housemates.learning.settings import nearest
+from housemates.learning.trainer import Training
 from housemates.policies.partners import HOLDOUT_SCRIPTS, POPULATION
-from housemates.populations import METHODS
+from housemates.populations import METHODS, change_method
 from housemates.populations.run import complete
 from housemates.presets import PRESETS
 from housemates.tasks.tasks import TASKS
@@ -37,8 +37,29 @@ GRIDS: dict[str, tuple[tuple[str, str], ...]] = {
     "smoke": tuple((method, "tidy_house") for method in ("gt_coord", "sp", "fcp", "bdp")),
 }
 """(method, task) of every run of a grid, for each seed."""
+_SHARED = (*(field.name for field in fields(Training)), "policy")
+"""First words of what may be changed in every run."""
 SAME_POPULATION = {"fcp": "sp", "pbt_state": "pbt", "bdp_state": "bdp", "bdp_rgb": "bdp"}
 """Methods whose first stage is another's: as trained if both see the same."""
+
+
+def _check_change(change: str) -> None:
+    """Refuse what no run would take, or what would reach more methods than were meant."""
+    key, equals, text = change.partition("=")
+    name, _, setting = key.partition(".")
+    if not equals:
+        raise ValueError(f"--change {change} - write it as KEY=VALUE, such as ppo.epochs=4")
+    if name == "method":
+        raise ValueError(
+            f"--change {change} - a grid has many methods: name the one that is meant, such as bdp.{setting}={text}"
+        )
+    if name in METHODS:
+        try:
+            change_method(name, METHODS[name].settings, setting, text)
+        except ValueError as error:
+            raise ValueError(f"--change {change}: {error}") from error
+    elif name not in _SHARED:
+        raise ValueError(f"--change {change}: no setting or method '{name}' - {nearest(name, [*METHODS, *_SHARED])}")
 
 
 @dataclass(frozen=True)
@@ -50,9 +71,11 @@ class Settings:
     observations: str | None = None
     """What robots see, where the method does not say it; None for the preset's."""
     decisions: int | None = None
-    """Of each stage; None for the preset's."""
+    """Of each stage; None for the preset's budget, or `steps`."""
+    steps: int | None = None
+    """The same in simulation steps of all homes."""
     change: tuple[str, ...] = ()
-    """As for `housemates train`; what concerns a method is given to those that have it."""
+    """As for `housemates train`, but a method's own settings are written with its name: bdp.weight=0.02, not method.weight."""
     workers: int = 1
     """Processes that train one run together."""
     holdout_seeds: tuple[int, ...] = (100, 101, 102, 103)
@@ -61,6 +84,8 @@ class Settings:
     """None for the same as the runs."""
     holdout_decisions: int | None = None
     """None for the same as the runs, or for the holdouts' own preset."""
+    holdout_steps: int | None = None
+    """The same in simulation steps of all homes."""
     split: str = "eval"
     """Where everybody is evaluated."""
     episodes: int = 100
@@ -70,15 +95,21 @@ class Settings:
         for preset in (self.preset, self.holdout_preset or self.preset):
             if preset not in PRESETS:
                 raise ValueError(f"no preset '{preset}' - {nearest(preset, list(PRESETS))}")
+        for decisions, steps in (("decisions", "steps"), ("holdout_decisions", "holdout_steps")):
+            if getattr(self, decisions) is not None and getattr(self, steps) is not None:
+                both = f"--{decisions} and --{steps}".replace("_", "-")
+                raise ValueError(f"{both} both say how long to train - give one of them")
         for name in ("workers", "episodes"):
             if getattr(self, name) < 1:
                 raise ValueError(f"--{name} {getattr(self, name)} - it must be at least 1")
+        for change in self.change:
+            _check_change(change)
 
 
 SMOKE = Settings(
     preset="smoke",
     decisions=1500,
-    change=("homes=8", "rollout=8", "method.members=2"),
+    change=("homes=8", "rollout=8", "sp.members=2"),
     holdout_seeds=(100,),
     split="dev",
     episodes=2,
@@ -145,11 +176,11 @@ class Grid:
             ]
         if cell.kind == "holdout":
             command = ["holdouts", "train", "--task", cell.task, "--seeds", str(cell.seed), "--preset", self.holdout_preset]
-            command += ["--out", str(self.root / HOLDOUTS), "--decisions", str(cell.decisions), *self._training(cell)]
+            command += ["--out", str(self.root / HOLDOUTS), *self._training(cell)]
             return [*program, *command]
         if cell.kind == "population" and not begun:
             command = ["train", "--method", cell.method, "--task", cell.task, "--seed", str(cell.seed), "--stage", "1"]
-            command += ["--preset", given.preset, "--observations", cell.observations, "--decisions", str(cell.decisions)]
+            command += ["--preset", given.preset, "--observations", cell.observations]
             return [*program, *command, *self._training(cell), "--out", str(folder)]
         if cell.kind in ("population", "agent"):
             return [*program, "train", "--resume", str(folder), "--stage", "1" if cell.kind == "population" else "2"]
@@ -163,10 +194,17 @@ class Grid:
         return self.settings.holdout_preset or self.settings.preset
 
     def _training(self, cell: Cell) -> list[str]:
-        """Options of a new run that all share, as far as its method has them."""
-        known = {f"method.{field.name}" for field in dataclasses.fields(METHODS[cell.method].settings)}
-        changes = [c for c in self.settings.change if not c.startswith("method.") or c.partition("=")[0] in known]
-        return ["--workers", str(self.settings.workers), *(["--change", *changes] if changes else [])]
+        """Options of a new run: its budget, those that all share, and those of its method."""
+        unit, many = cell.budget
+        changes = []
+        for change in self.settings.change:
+            name, _, rest = change.partition(".")
+            if name not in METHODS:
+                changes.append(change)
+            elif name == cell.method:
+                changes.append(f"method.{rest}")
+        options = [f"--{unit}", str(many), "--workers", str(self.settings.workers)]
+        return [*options, *(["--change", *changes] if changes else [])]
 
     def _partners(self, cell: Cell) -> list[str]:
         """Whom an agent meets: the scripts and the grid's own holdouts, else those of the package."""
@@ -186,7 +224,18 @@ def make_grid(root: Path, pairs: Sequence[tuple[str, str]], seeds: Sequence[int]
     for seed in seeds:
         for method, task in pairs:
             cells |= {cell.name: cell for cell in _run_cells(method, task, seed, settings)}
+    _check_shared(cells.values(), settings)
     return Grid(root.resolve(), settings, tuple(cells.values()))
+
+
+def _check_shared(cells: Iterable[Cell], settings: Settings) -> None:
+    """Refuse a change of a method that takes over somebody else's population as it is."""
+    taken = {cell.method: cell.shares for cell in cells if cell.shares}
+    for change in settings.change:
+        name = change.partition(".")[0]
+        if name in taken:
+            other = SAME_POPULATION[name]
+            raise ValueError(f"--change {change} - {name} takes over the population of {other} here: change {other} instead")
 
 
 def _holdout(task: str, preset: str, seed: int) -> str:
@@ -196,31 +245,39 @@ def _holdout(task: str, preset: str, seed: int) -> str:
 
 def _holdout_cell(task: str, seed: int, settings: Settings) -> Cell:
     preset = settings.holdout_preset or settings.preset
-    budget = settings.holdout_decisions or (settings.decisions if preset == settings.preset else None)
-    decisions = budget or PRESETS[preset].training.decisions
+    budget = _budget(preset, settings.holdout_decisions, settings.holdout_steps)
+    if settings.holdout_decisions is None and settings.holdout_steps is None and preset == settings.preset:
+        budget = _budget(preset, settings.decisions, settings.steps)
     seen = PRESETS[preset].observations
-    return Cell("holdout", _holdout(task, preset, seed), METHOD, task, seed, seen, cores=settings.workers, decisions=decisions)
+    cell = Cell("holdout", _holdout(task, preset, seed), METHOD, task, seed, seen, cores=settings.workers)
+    return replace(cell, decisions=budget[0], steps=budget[1])
+
+
+def _budget(preset: str, decisions: int | None, steps: int | None) -> tuple[int, int]:
+    """Decisions and steps of a cell that is trained for so long, or as the preset says."""
+    training = PRESETS[preset].training
+    return (decisions or 0, steps or 0) if decisions or steps else (training.decisions, training.steps)
 
 
 def _run_cells(method: str, task: str, seed: int, settings: Settings) -> list[Cell]:
     """Population, agent and evaluation of a run, and first the population it shares."""
     spec, preset = METHODS[method], PRESETS[settings.preset]
     observations = spec.observations or settings.observations or preset.observations
-    decisions = settings.decisions or preset.training.decisions
     whole = Cell("population", _run(method, task, seed, settings), method, task, seed, observations, cores=settings.workers)
-    whole = replace(whole, decisions=decisions)
+    decisions, steps = _budget(settings.preset, settings.decisions, settings.steps)
+    whole = replace(whole, decisions=decisions, steps=steps)
     other, cells = SAME_POPULATION.get(method), []
     if other is not None and _seen(other, settings) == observations:
         cells = _run_cells(other, task, seed, settings)[:1]
         source = cells[0].shares or cells[0].run
-        cells.append(replace(whole, after=(cells[0].name,), shares=source, decisions=0, cores=1))
+        cells.append(replace(whole, after=(cells[0].name,), shares=source, decisions=0, steps=0, cores=1))
     else:
         cells.append(whole)
     if spec.two_stages:
         cells.append(replace(whole, kind="agent", after=(whole.name,)))
     met = tuple(_holdout_cell(task, s, settings).name for s in settings.holdout_seeds) if spec.two_stages else ()
     games = settings.episodes * _pairs(method, len(met))
-    cells.append(replace(whole, kind="evaluation", after=(cells[-1].name, *met), decisions=0, games=games))
+    cells.append(replace(whole, kind="evaluation", after=(cells[-1].name, *met), decisions=0, steps=0, games=games))
     return cells
 
 

@@ -36,13 +36,14 @@ def plan_lines(grid: Grid, speeds: Speeds, jobs: int) -> list[str]:
     """Cells, hours and disk, before anything runs."""
     left = {cell.name: 0.0 if grid.done(cell) else _left(grid, cell, speeds) for cell in grid.cells}
     width = max(len(cell.name) for cell in grid.cells)
-    lines = [f"{'cell':<{width}}  {'sees':<10}  {'decisions':>11}  {'games':>6}  {'hours':>7}  {'disk':>9}  state"]
+    lines = [f"{'cell':<{width}}  {'sees':<10}  {'budget':>21}  {'games':>6}  {'hours':>7}  {'disk':>9}  state"]
     for cell in grid.cells:
         state = "done" if not left[cell.name] else "begun" if share_done(grid, cell) else ""
         if cell.shares:
             state = f"{state} takes over {cell.shares}".strip()
-        trained = f"{cell.decisions:,}" if cell.decisions else "-"
-        cells = f"{cell.observations:<10}  {trained:>11}  {cell.games or '-':>6}  {left[cell.name]:>7.2f}"
+        unit, many = cell.budget
+        trained = f"{many:,} {unit}" if cell.trains else "-"
+        cells = f"{cell.observations:<10}  {trained:>21}  {cell.games or '-':>6}  {left[cell.name]:>7.2f}"
         lines.append(f"{cell.name:<{width}}  {cells}  {size(bytes_of(grid, cell)):>9}  {state}".rstrip())
     lines.append("")
     for kind, title in KINDS.items():
@@ -56,7 +57,7 @@ def plan_lines(grid: Grid, speeds: Speeds, jobs: int) -> list[str]:
     lines.append(
         f"in all: {len(grid.cells)} cells, {core:.1f} core hours left, {clock:.1f} hours on {jobs} cores, {size(total)}"
     )
-    seen = dict.fromkeys(cell.observations for cell in grid.cells if cell.decisions)
+    seen = dict.fromkeys(cell.observations for cell in grid.cells if cell.trains)
     paper = "paper" if grid.settings.preset == "paper" else "laptop"
     told = [f"{name} {speeds.of(name, paper):,.0f} ({speeds.source(name)})" for name in seen]
     lines.append(f"decisions a second of one worker: {', '.join(told)}; change with --speed")

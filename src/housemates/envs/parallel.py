@@ -40,6 +40,7 @@ def make(
     view: str = "top",
     homes: Sequence[Home] | None = None,
     episodes: Episodes | None = None,
+    progress: bool = True,
     **changes: Any,
 ) -> HomeEnv:
     """A PettingZoo ParallelEnv of one home with agents `robot_0`, `robot_1`, ...
@@ -58,11 +59,12 @@ def make(
         view: what `render` shows: `top` (from above), or `robot_0`, `robot_1`, ... (over that robot's shoulder).
         homes: play in these instead of the split's.
         episodes: play these instead of the split's.
+        progress: show on stderr how far it is where homes, ways or episodes must be made first, once for each split.
         changes: fields of `Rules`.
     """
     names, control, size = check_names(observations), check_control(control), check_size(size)
     mode, view, changed = check_render_mode(render_mode), check_view(view, robots), change(rules, changes)
-    homes, episodes = load(task, split, homes, episodes)
+    homes, episodes = load(task, split, homes, episodes, progress)
     batch = new_batch(homes, episodes, 1, robots, changed, seed, autoreset=False, pixels=size)
     return HomeEnv(batch, names, control, every_tick, mode, view)
 
@@ -105,7 +107,7 @@ class HomeEnv(ParallelEnv):
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[dict, dict]:
         """Begin an episode: a random one, or number options["episode"]."""
         if seed is not None:
-            reseed(self.batch, int(seed))
+            reseed(self.batch, seed)
         episode = int((options or {}).get("episode", -1))
         self.batch.reset(np.array([episode]))
         self.agents = list(self.possible_agents)
@@ -115,6 +117,8 @@ class HomeEnv(ParallelEnv):
         """Give actions to the robots that must decide; returns observations, rewards, terminations, truncations, infos."""
         if not self.agents:
             raise RuntimeError("the episode is over - call reset before the next step")
+        if not isinstance(actions, Mapping):
+            raise ValueError(f"actions must be a dict with an action for each agent, got {actions!r}")
         unknown = set(actions) - set(self.agents)
         if unknown:
             raise ValueError(f"no agent '{sorted(unknown)[0]}' - the agents are: {', '.join(self.agents)}")

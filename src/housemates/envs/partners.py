@@ -1,4 +1,4 @@
-"""The other robots of a VectorEnv: scripts that run inside the batch, functions and policies that are asked.
+"""The other robots of a VectorEnv: scripts that run inside the batch; functions, policies and whoever has a name are asked.
 
 A partner joins a batch as one robot of every home; it is asked for actions where that robot must decide.
 """
@@ -6,11 +6,13 @@ A partner joins a batch as one robot of every home; it is asked for actions wher
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
 from housemates.envs.setup import new_buffer
+from housemates.policies import partners as registry
 from housemates.sim.batch import Batch
 from housemates.sim.scripted import SCRIPTS, script
 
@@ -27,27 +29,49 @@ class Partner(Protocol):
     def forget(self, which: np.ndarray) -> None:
         """New episodes have begun in the homes of the mask which [E]."""
 
+    def reseed(self, seed: int) -> None:
+        """Whatever it draws from now on depends on the seed; a function or a policy that was given draws as it likes."""
 
-def as_partners(partner: Any, robots: int) -> list[Partner]:
-    """Partners for robots 1, 2, ... from one description for all of them, or a list with one each."""
+
+def as_partners(partner: Any, robots: int, task: str | None = None) -> list[Partner]:
+    """Partners for robots 1, 2, ... from one description for all of them, or a list with one each.
+
+    task: policies by name that were trained for another one are refused.
+    """
     others = max(robots - 1, 0)
     each = list(partner) if isinstance(partner, list | tuple) else [partner] * others
     if len(each) != others:
         raise ValueError(f"{len(each)} partners for {robots} robots - give one, or a list of {others}")
-    return [_as_partner(one) for one in each]
+    return [_as_partner(one, task) for one in each]
 
 
-def _as_partner(partner: Any) -> Partner:
-    if isinstance(partner, str):
+def _as_partner(partner: Any, task: str | None) -> Partner:
+    if isinstance(partner, str) and partner in SCRIPTS:
         return Script(partner)
+    if isinstance(partner, str | Path | registry.Partner):
+        return _by_name([partner] if isinstance(partner, registry.Partner) else registry.resolve(str(partner), task))
     if hasattr(partner, "act") and hasattr(partner, "initial_memory"):
         return Learned(partner)
     if callable(partner):
         return Function(partner)
     raise TypeError(
-        f"{partner!r} is no partner - give the name of a script ({', '.join(SCRIPTS)}), a function from observations to "
-        "actions, or a policy with act and initial_memory"
+        f"{partner!r} is no partner - give a name as on the command line (script/NAME, random, RUN/agent, RUN/3, RUN/z5, "
+        "pretrained/NAME ...), a function from observations to actions, or a policy with act and initial_memory"
     )
+
+
+def _by_name(who: list[registry.Partner]) -> Partner:
+    """Whoever a name means."""
+    if any(one.kind == "person" for one in who):
+        raise ValueError(f"'{who[0].name}' is a person, who plays only on the page - run: housemates play")
+    if len(who) == 1 and who[0].kind == "script":
+        return Script(who[0].script)
+    if any(one.kind == "script" for one in who):
+        names = ", ".join(one.name for one in who)
+        raise ValueError(f"scripts and others cannot take turns - name one of: {names}")
+    from housemates.envs.named import Named
+
+    return Named(who)
 
 
 class Script:
@@ -66,6 +90,9 @@ class Script:
     def forget(self, which: np.ndarray) -> None:
         """Nothing to forget."""
 
+    def reseed(self, seed: int) -> None:
+        """Nothing is drawn."""
+
 
 class Function:
     """A function from observations [n, ...] by name to actions [n] (or [n, 10], or one for all)."""
@@ -83,6 +110,9 @@ class Function:
 
     def forget(self, which: np.ndarray) -> None:
         """It has no memory that the batch knows of."""
+
+    def reseed(self, seed: int) -> None:
+        """It draws as it likes."""
 
 
 class Learned:
@@ -115,6 +145,9 @@ class Learned:
             import torch
 
             self.memory[torch.from_numpy(np.flatnonzero(which))] = self.policy.initial_memory(int(which.sum()))
+
+    def reseed(self, seed: int) -> None:
+        """It draws as it likes."""
 
 
 def seen(batch: Batch, robot: int, names: Sequence[str], which: np.ndarray) -> dict[str, np.ndarray]:

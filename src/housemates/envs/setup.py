@@ -8,17 +8,23 @@ from typing import Any
 
 import numpy as np
 
+from housemates.envs.loading import load_homes, load_set
 from housemates.homes.home import Home
 from housemates.sim.batch import Batch
 from housemates.sim.rules import Rules
-from housemates.tasks.episodes import Episodes, load_episodes
+from housemates.tasks.episodes import Episodes
 from housemates.tasks.tasks import get_task
 
 RENDER_MODES = ("rgb_array",)
 
 
-def load(task: str, split: str, homes: Sequence[Home] | None, episodes: Episodes | None) -> tuple[Sequence[Home], Episodes]:
-    """The homes and episodes to play: those given, or the package's own of a split."""
+def load(
+    task: str, split: str, homes: Sequence[Home] | None, episodes: Episodes | None, progress: bool = True
+) -> tuple[Sequence[Home], Episodes]:
+    """The homes and episodes to play: those given, or the package's own of a split.
+
+    progress: whether it is shown on the console where something must be made first.
+    """
     name = get_task(task).name
     if episodes is not None:
         if homes is None:
@@ -27,10 +33,8 @@ def load(task: str, split: str, homes: Sequence[Home] | None, episodes: Episodes
             raise ValueError(f"the episodes are of {episodes.task}, not of {name} - give the task they were made for")
         return homes, episodes
     if homes is None:
-        from housemates.homes.splits import load_split
-
-        homes = load_split(split)
-    return homes, load_episodes(name, split, homes=homes)
+        homes = load_homes(split, progress)
+    return homes, load_set(name, split, homes, progress)
 
 
 def change(rules: Rules | None, changes: dict[str, Any]) -> Rules:
@@ -57,11 +61,31 @@ def new_buffer(batch: Batch, name: str) -> np.ndarray:
     return np.zeros((batch.size, batch.robots, *shape), np.float32 if name == "depth" else dtype)
 
 
-def reseed(batch: Batch, seed: int) -> None:
-    """Give all homes fresh generators, as a new batch with this seed has them."""
+def reseed(batch: Batch, seed: int | Sequence[int | None]) -> int:
+    """Give all homes fresh generators, as a new batch with this seed has them; or each its own, from a list of seeds [E].
+
+    Homes whose seed is None keep their generators. Returns one seed for everything else that is drawn.
+    """
+    if isinstance(seed, Sequence | np.ndarray):
+        if len(seed) != batch.size:
+            raise ValueError(f"{len(seed)} seeds for {batch.size} homes - give one seed, or a list of {batch.size}")
+        each = [None if one is None else _seed(one) for one in seed]
+        for home, one in enumerate(each):
+            if one is not None:
+                batch.state.rng[home] = np.random.SeedSequence(one).generate_state(1, np.uint64)[0]
+        return int(np.random.SeedSequence([one or 0 for one in each]).generate_state(1)[0])
+    one = _seed(seed)
+    batch.state.rng[:] = np.random.SeedSequence([one, batch.size]).generate_state(batch.size, np.uint64)
+    return one
+
+
+def _seed(seed: Any) -> int:
+    """A seed, if it is one."""
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer):
+        raise ValueError(f"a seed must be a whole number, got {seed!r}")
     if seed < 0:
         raise ValueError(f"a seed must not be negative, got {seed}")
-    batch.state.rng[:] = np.random.SeedSequence([seed, batch.size]).generate_state(batch.size, np.uint64)
+    return int(seed)
 
 
 def check_render_mode(mode: str | None) -> str | None:

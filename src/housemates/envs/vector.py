@@ -43,6 +43,7 @@ def make_vec(
     view: str = "top",
     homes: Sequence[Home] | None = None,
     episodes: Episodes | None = None,
+    progress: bool = True,
     **changes: Any,
 ) -> HomesEnv:
     """A Gymnasium VectorEnv of `num_envs` homes; its actions are those of robot 0 in each.
@@ -50,9 +51,10 @@ def make_vec(
     Args:
         task: `tidy_house`, `set_table` or `prepare_groceries`.
         num_envs: how many homes are played side by side.
-        partner: what the other robots are: the name of a script (`noop`, `first_half`, `second_half`, `solo`), a function
-            from observations [n, ...] by name to actions [n], or a policy with `act(obs, memory)` and
-            `initial_memory(n)`; or a list with one of these for each other robot.
+        partner: what the other robots are: whoever has a name on the command line (`script/solo` or `solo`, `random`,
+            `pretrained/NAME`, RUN/agent, RUN/3, RUN/z5, the folder of a policy, module:function; of a whole population, such
+            as RUN, each takes some of the homes), a function from observations [n, ...] by name to actions [n], or a policy
+            with `act(obs, memory)` and `initial_memory(n)`; or a list with one of these for each other robot.
         robots: robots in a home, the learner included: 1 to 4.
         split: homes and episodes to play: `train`, `dev`, `eval` or `test`.
         observations: among depth, rgb, segmentation, state, predicates, gps_compass and window (docs/observations.md).
@@ -66,12 +68,13 @@ def make_vec(
         view: what `render` shows: `top` (from above), or `robot_0`, `robot_1`, ... (over that robot's shoulder).
         homes: play in these instead of the split's.
         episodes: play these instead of the split's.
+        progress: show on stderr how far it is where homes, ways or episodes must be made first, once for each split.
         changes: fields of `Rules`.
     """
     names, control, size = check_names(observations), check_control(control), check_size(size)
     mode, view, changed = check_render_mode(render_mode), check_view(view, robots), change(rules, changes)
-    partners = as_partners(partner, robots)
-    homes, episodes = load(task, split, homes, episodes)
+    partners = as_partners(partner, robots, task)
+    homes, episodes = load(task, split, homes, episodes, progress)
     options = {"autoreset": not final_observations, "threads": threads, "pixels": size}
     batch = new_batch(homes, episodes, num_envs, robots, changed, seed, **options)
     return HomesEnv(batch, partners, names, control, mode, view)
@@ -104,11 +107,19 @@ class HomesEnv(VectorEnv):
         for robot, partner in enumerate(self.partners, start=1):
             partner.join(batch, robot)
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[dict, dict]:
-        """Begin episodes in all homes: random ones, or numbers options["episodes"] [N]."""
-        super().reset(seed=seed)
+    def reset(
+        self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[dict, dict]:
+        """Begin episodes in all homes: random ones, or numbers options["episodes"] [N].
+
+        seed: one for all homes, or a list [N] with one for each; then what a home draws depends on its own seed alone, and
+        None leaves it as it is.
+        """
         if seed is not None:
-            reseed(self.batch, int(seed))
+            one = reseed(self.batch, seed)
+            super().reset(seed=one)
+            for partner in self.partners:
+                partner.reseed(one)
         chosen = (options or {}).get("episodes")
         self.batch.reset(np.full(self.num_envs, -1) if chosen is None else np.asarray(chosen))
         for partner in self.partners:

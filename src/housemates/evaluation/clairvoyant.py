@@ -6,6 +6,7 @@ what a perfect coordination agent could reach against that partner. It is a yard
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -67,10 +68,17 @@ class Played:
     """[n] int, how many decision points there were."""
 
 
-def search(batch: Batch, roots: np.ndarray, rng: np.random.Generator, effort: Effort) -> tuple[np.ndarray, np.ndarray]:
+def search(
+    batch: Batch,
+    roots: np.ndarray,
+    rng: np.random.Generator,
+    effort: Effort,
+    progress: Callable[[float], None] = lambda share: None,
+) -> tuple[np.ndarray, np.ndarray]:
     """Play from each of the states roots [N] (STATE); returns the best outcome [N] int8 and its steps [N] int found.
 
     `batch` is only used for its homes, episodes and rules. Robot 0 searches, the other robots follow their scripts.
+    progress is called with the share of the rounds that is done, 0 to 1; the last ones may not be needed.
     """
     outcome, steps = np.zeros(len(roots), np.int8), np.full(len(roots), np.iinfo(np.int32).max)
     pools: list[list[tuple[float, np.ndarray, int]]] = [[] for _ in roots]
@@ -82,6 +90,7 @@ def search(batch: Batch, roots: np.ndarray, rng: np.random.Generator, effort: Ef
             part = slice(low, low + CHUNK)
             played = play(batch, nodes[part], strategy[part], program[part], rng)
             _learn(played, which[part], strategy[part], outcome, steps, pools)
+            progress((turn + min(1.0, (low + CHUNK) / len(which))) / (effort.rounds + 1))
         open_ones = np.flatnonzero(outcome != SUCCESS)
         if turn == effort.rounds or not len(open_ones):
             break

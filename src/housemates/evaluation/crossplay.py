@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from housemates.evaluation.kept import Kept
+from housemates.evaluation.origin import budget, origin, run_folder
 from housemates.evaluation.play import Mind, Played, play
 from housemates.evaluation.rows import AGENT, NOBODY, PARTNER, join_rows, make_rows
 from housemates.homes.home import Home
@@ -91,14 +92,6 @@ def trained_with(agent: Partner) -> set[tuple[str, str, int]]:
     return known | {identity(p) for p in found}
 
 
-def run_folder(partner: Partner) -> Path | None:
-    """The folder of the run that a learned partner lies in, if it lies in one."""
-    if partner.kind not in ("learned", "latent"):
-        return None
-    place = Path(partner.path)
-    return next((p for p in place.parents if (p / "config.json").is_file()), None)
-
-
 def minds(partners: Iterable[Partner]) -> dict[Partner, Mind]:
     """Everybody's mind; a policy that several latents share is read once."""
     loaded: dict[tuple[str, str], Policy | None] = {}
@@ -143,12 +136,13 @@ def crossplay(
     seed: int = 0,
     greedy: bool = False,
     threads: int = 1,
+    kept: Kept | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> pa.Table:
     """Rows (see `rows`) of all pairs on the first `count` episodes (default all), pair by pair.
 
     Every pair meets the same episodes, starts and draws; the agent moves either robot in half of the episodes. Rewards are
-    the paper's, whatever the agents were trained for.
+    the paper's, whatever the agents were trained for. kept: where games are kept if it is interrupted (see `kept_beside`).
     """
     rules = replace(rules or Rules(), reward=Reward())
     check_count(count, episodes)
@@ -157,7 +151,7 @@ def crossplay(
     which, world = np.arange(count or len(episodes)), pack(episodes, homes)
     teams, robots = teams_of(pairs), len(pairs[0].partners) + 1
     shared: dict[str, Any] = {"which": which, "world": world, "threads": threads}
-    played = play(episodes, homes, teams, rules, seed, greedy, **shared, progress=progress)
+    played = play(episodes, homes, teams, rules, seed, greedy, **shared, kept=kept, progress=progress)
     alone = solo_steps(episodes, homes, rules, which, robots, world, threads)
     common = {
         "task": episodes.task,
@@ -201,6 +195,7 @@ def _rows(
         "agent_seed": int(agent.meta.get("seed", -1)),
         "observations": agent.meta.get("observations", ""),
         "decisions": budget(agent),
+        **origin(agent),
         "partner": _joined(p.name for p in partners),
         "partner_kind": _joined(p.kind for p in partners),
         "partner_run": _joined(run_name(p) for p in partners),
@@ -224,18 +219,6 @@ def _rows(
         "solo_steps": alone[episode, robot],
     }
     return make_rows({name: [value] * n for name, value in same.items()} | each)
-
-
-def budget(agent: Partner) -> int:
-    """Decisions an agent was trained with, over both stages: its own and those of all runs its partners come from."""
-    total, run = int(agent.meta.get("decisions", 0)), run_folder(agent)
-    if agent.meta.get("stage") == 2 and run is not None and (run / registry.PARTNERS).is_file():
-        spent: dict[str, int] = {}
-        for partner in registry.read_partners(run / registry.PARTNERS, run):
-            place = str(run_folder(partner) or partner.path)
-            spent[place] = max(spent.get(place, 0), int(partner.meta.get("decisions", 0)))
-        total += sum(spent.values())
-    return total
 
 
 def run_name(partner: Partner) -> str:

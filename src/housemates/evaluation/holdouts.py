@@ -21,6 +21,7 @@ from housemates.evaluation.shipping import ship_policy
 from housemates.homes.home import Home
 from housemates.kernels.files import write_json
 from housemates.learning.settings import to_json
+from housemates.learning.trainer import BEFORE_STEPS
 from housemates.policies import partners as registry
 from housemates.policies.checkpoint import load_policy
 from housemates.policies.partners import HOLDOUT_SCRIPTS, MARKER, Partner
@@ -83,8 +84,8 @@ def complete(run: Path) -> bool:
     except FileNotFoundError:
         return False
     settings = read(run)
-    budget = settings.training.decisions
-    return len(found) == settings.robots and all(p.meta.get("decisions", 0) >= budget for p in found)
+    spent = [(p.meta.get("decisions", 0), p.meta.get("steps", 0)) for p in found]
+    return len(found) == settings.robots and all(settings.training.share(*numbers) >= 1 for numbers in spent)
 
 
 def recipe_hash(run: Run) -> str:
@@ -92,6 +93,10 @@ def recipe_hash(run: Run) -> str:
     values = to_json(run)
     values.pop("versions", None)
     values["training"].pop("seed", None)
+    # Recipes from before there were budgets in steps keep their names.
+    for name, none in BEFORE_STEPS.items():
+        if values["training"][name] == none:
+            values["training"].pop(name)
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:12]
 
 

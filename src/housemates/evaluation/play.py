@@ -16,11 +16,12 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from housemates.evaluation.controls import blindfold, draw_without_partners, sensed_alone
+from housemates.evaluation.kept import Kept
 from housemates.homes.home import Home
 from housemates.policies.outsiders import Function, Outsider
 from housemates.policies.policy import Policy
 from housemates.sim.batch import Batch
+from housemates.sim.blindfold import blindfold, draw_without_partners, sensed_alone
 from housemates.sim.cameras import PICTURES, Cameras
 from housemates.sim.rules import Rules
 from housemates.sim.scripted import script
@@ -110,6 +111,7 @@ def play(
     slots: int = SLOTS,
     executed: bool = False,
     world: World | None = None,
+    kept: Kept | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Played:
     """Every team plays every episode of which [n] (indices, default all) once.
@@ -117,7 +119,8 @@ def play(
     Robots start where the episodes say, or, if they do not, where (seed, episode) says. Policies sample their actions, or
     take the likeliest if greedy. swap: the agent of a team moves robot 0 in half of the episodes, robot 1 in the others;
     without it seat r is robot r. A policy for several robots may also play alone. threads: for simulator, renderer and
-    networks. executed: also count what was done.
+    networks. executed: also count what was done. kept: games that were played before an interruption, and where others are
+    kept until all are played.
     """
     made = [[as_mind(who) for who in team] for team in teams]
     if not made or len({len(team) for team in made}) > 1:
@@ -127,9 +130,9 @@ def play(
     # Calls of 32 robots are too small to share; threads take calls instead.
     torch.set_num_threads(1)
     try:
-        return _Games(episodes, homes, made, rules or Rules(), seed, greedy, ids, swap, threads, slots, executed, world).play(
-            progress
-        )
+        return _Games(
+            episodes, homes, made, rules or Rules(), seed, greedy, ids, swap, threads, slots, executed, world, kept
+        ).play(progress)
     finally:
         torch.set_num_threads(before)
 
@@ -137,13 +140,21 @@ def play(
 class _Games:
     """All games of one call of `play`."""
 
-    def __init__(self, episodes, homes, teams, rules, seed, greedy, ids, swap, threads, slots, executed, world) -> None:
+    def __init__(
+        self, episodes, homes, teams, rules, seed, greedy, ids, swap, threads, slots, executed, world, kept=None
+    ) -> None:
         self.teams, self.seed, self.greedy, self.threads = teams, seed, greedy, threads
         robots, count = len(teams[0]), len(teams) * len(ids)
         self.team, self.episode = np.repeat(np.arange(len(teams)), len(ids)), np.tile(ids, len(teams))
         seats = seat_order(ids, robots) if swap else np.tile(np.arange(robots), (len(ids), 1))
         self.robot = np.tile(seats, (len(teams), 1))
-        size = min(slots, count)
+        shapes = {"outcome": ((), "i1"), "steps": ((), "i4"), "total": ((), "f8"), "done_by": ((6,), "i1")}
+        shapes |= {"idle": ((robots,), "i4"), "travelled": ((robots,), "f8"), "decisions": ((robots,), "i4")}
+        self.results = {name: np.zeros((count, *shape), kind) for name, (shape, kind) in shapes.items()}
+        self.executed = np.zeros((count if executed else 0, robots, len(ACTIONS)), np.int32)
+        self.kept: Kept | None = kept
+        self.left = np.arange(count) if kept is None else np.flatnonzero(~kept.begin(self.results))
+        size = max(1, min(slots, len(self.left)))
         stored = episodes.spawn is not None and bool(np.isfinite(episodes.spawn[:, :robots]).all())
         trace = rules.horizon if executed else 0
         self.batch = Batch(
@@ -157,10 +168,6 @@ class _Games:
         self.asked = np.zeros((size, robots), np.int32)
         self.group = np.full((size, robots), -1)
         self.latent = np.zeros((size, robots), np.int64)
-        shapes = {"outcome": ((), "i1"), "steps": ((), "i4"), "total": ((), "f8"), "done_by": ((6,), "i1")}
-        shapes |= {"idle": ((robots,), "i4"), "travelled": ((robots,), "f8"), "decisions": ((robots,), "i4")}
-        self.results = {name: np.zeros((count, *shape), kind) for name, (shape, kind) in shapes.items()}
-        self.executed = np.zeros((count if executed else 0, robots, len(ACTIONS)), np.int32)
 
     def _prepare_minds(self) -> None:
         """Group the minds of all teams by who acts."""
@@ -187,23 +194,31 @@ class _Games:
                 self.group_of[t, seat] = found[key]
 
     def play(self, progress: Callable[[int, int], None] | None) -> Played:
-        """Play everything."""
-        done = 0
-        for jobs in self.rounds():
-            done += len(jobs)
-            if progress is not None and len(jobs):
-                progress(done, len(self.team))
+        """Play everything that is left."""
+        done = len(self.team) - len(self.left)
+        if progress is not None and done:
+            progress(done, len(self.team))
+        try:
+            for jobs in self.rounds():
+                done += len(jobs)
+                if self.kept is not None:
+                    self.kept.add(jobs)
+                if progress is not None and len(jobs):
+                    progress(done, len(self.team))
+        finally:
+            if self.kept is not None:
+                self.kept.save()
         return Played(
             self.team, self.episode, self.robot, **self.results, executed=self.executed if len(self.executed) else None
         )
 
     def rounds(self) -> Iterator[np.ndarray]:
-        """Play everything; after each call of the simulator come the games [n] that have just ended."""
+        """Play everything that is left; after each call of the simulator come the games [n] that have just ended."""
         batch, following = self.batch, 0
         while True:
-            free = np.flatnonzero(self.job < 0)[: len(self.team) - following]
+            free = np.flatnonzero(self.job < 0)[: len(self.left) - following]
             if len(free):
-                self._begin(free, np.arange(following, following + len(free)))
+                self._begin(free, self.left[following : following + len(free)])
                 following += len(free)
             if (self.job < 0).all():
                 return

@@ -1,8 +1,8 @@
 """What evaluations leave behind: one row per episode, in parquet files that every table, figure and test is made from.
 
-Nothing is averaged here. A file is read only if all its columns are the ones below and their values are those that were
-written, so that old and damaged files fail loudly. Rows of an earlier version with the same columns, but without checksum, are
-given one, if you trust them, by: python -m housemates.evaluation.rows FILE ...
+Nothing is averaged here. A file is read only if its columns are the ones below (but for LATER) and their values are those that
+were written, so that old and damaged files fail loudly. Rows of an earlier version without checksum are given one, if you trust
+them, by: python -m housemates.evaluation.rows FILE ...
 """
 
 from __future__ import annotations
@@ -27,6 +27,10 @@ CONTROLS = ("", "blind", "solo", "random")
 the whole task takes the agent's place; `random`, the partner draws its actions. Empty in all other rows."""
 CHECKSUM = b"housemates.sha256"
 """Where a file's metadata has the checksum of its values."""
+UNKNOWN = -1
+"""A number that nobody wrote down when the agent was trained."""
+BUDGETS = ("stage1_decisions", "stage1_steps", "stage2_decisions", "stage2_steps")
+"""What either stage of the agent's training has cost."""
 NOBODY, AGENT, PARTNER = 0, 1, 2
 """Values in `subgoals`: who achieved it."""
 COLUMNS = {
@@ -39,6 +43,12 @@ COLUMNS = {
     "agent_seed": "int64",
     "observations": "string",
     "decisions": "int64",
+    "preset": "string",
+    "pixels": "int32",
+    "stage1_decisions": "int64",
+    "stage1_steps": "int64",
+    "stage2_decisions": "int64",
+    "stage2_steps": "int64",
     "partner": "string",
     "partner_kind": "string",
     "partner_run": "string",
@@ -64,12 +74,17 @@ COLUMNS = {
 }
 """Name and type of every column, in order.
 
-decisions: of the agent's training, over both stages. partner_run: names whatever trained the partner, so that members of one
-run can be counted as one sample. zero_shot: whether the partner had no part in the agent's training. episode: index into the
-split. robot: which robot the agent moved. total: the paper's literal return. subgoals: one entry per sub-goal of the task.
+decisions: of the agent's training, over both stages; stage1_*, stage2_*: decisions and simulation steps (of all homes) of
+either stage. preset: what the agent was trained by; pixels: the side of its pictures, 0 if it sees none. partner_run: names
+whatever trained the partner, so that members of one run can be counted as one sample. zero_shot: whether the partner had no
+part in the agent's training. episode: index into the split. robot: which robot the agent moved. total: the paper's literal
+return. subgoals: one entry per sub-goal of the task.
 idle_*: steps in which nothing was done, distance_*: metres driven; of all partners together. solo_steps: what the scripted
 solo robot needs alone from the same start, -1 where it does not succeed or nobody asked.
 """
+
+LATER = {"preset": "", "pixels": UNKNOWN} | dict.fromkeys(BUDGETS, UNKNOWN)
+"""Columns that rows of earlier versions do not have, and what stands there instead: not known."""
 
 
 def schema() -> pa.Schema:
@@ -85,6 +100,8 @@ def make_rows(columns: Mapping[str, Sequence[Any]]) -> pa.Table:
     """A table from one sequence per column, all of one length; missing and unknown columns are errors."""
     import pyarrow as pa
 
+    some = len(next(iter(columns.values()), ()))
+    columns = {name: [value] * some for name, value in LATER.items()} | dict(columns)
     odd = sorted(columns.keys() ^ COLUMNS.keys())
     if odd:
         what = f"lack the column '{odd[0]}'" if odd[0] in COLUMNS else f"have an unknown column '{odd[0]}'"
@@ -120,22 +137,27 @@ def read_rows(paths: Path | str | Iterable[Path | str]) -> pa.Table:
 
 def _read(path: Path, trusted: bool = False) -> pa.Table:
     """The rows of one file; trusted: also without a checksum."""
+    import pyarrow as pa
     from pyarrow import parquet
 
     if not path.is_file():
         raise FileNotFoundError(f"no {path} - make it with: housemates evaluate RUN")
     with reading(path, "evaluate again"):
         table = parquet.read_table(path, page_checksum_verification=True)
-    _check(table, str(path))
+        table.validate(full=True)
+    found = table
+    for name, value in LATER.items():
+        if name not in found.column_names:
+            found = found.append_column(name, pa.array([value] * len(found), schema().field(name).type))
+    _check(found, str(path))
     written = (table.schema.metadata or {}).get(CHECKSUM)
     if written is None and not trusted:
-        trust = f"if you trust it: python -m housemates.evaluation.rows {path}"
-        raise ValueError(f"{path} has no checksum (it is of an earlier version) - evaluate again, or {trust}")
+        remedy = f"if you trust it: python -m housemates.evaluation.rows {path}"
+        raise ValueError(f"{path} has no checksum (it is of an earlier version) - evaluate again, or {remedy}")
     with reading(path, "evaluate again"):
-        table.validate(full=True)
         if written is not None and written != checksum(table):
             raise ValueError("its values are not those that were written")
-        return table.cast(schema())
+        return found.select(list(COLUMNS)).cast(schema())
 
 
 def checksum(rows: pa.Table) -> bytes:
@@ -144,9 +166,9 @@ def checksum(rows: pa.Table) -> bytes:
     from pyarrow.compute import call_function
 
     digest = hashlib.sha256()
-    for name, kind in COLUMNS.items():
+    for name in rows.column_names:
         column = rows.column(name)
-        digest.update(f"{name} {kind} {len(column)}\n".encode())
+        digest.update(f"{name} {COLUMNS.get(name, column.type)} {len(column)}\n".encode())
         # Of words and lists the lengths come first, then everything in them one after the other.
         if pa.types.is_string(column.type):
             digest.update(call_function("binary_length", [column]).to_numpy().tobytes())
@@ -175,7 +197,13 @@ def _check(table: pa.Table, where: str) -> None:
             raise ValueError(f"{where} has an empty '{field.name}' - every row needs every column; evaluate again")
 
 
+def trust(path: Path) -> int:
+    """Give the rows of a file of an earlier version a checksum, as they are; returns their number."""
+    rows = _read(path, trusted=True)
+    write_rows(path, rows)
+    return rows.num_rows
+
+
 if __name__ == "__main__":
     for file in map(Path, sys.argv[1:]):
-        write_rows(file, trusted := _read(file, trusted=True))
-        print(f"{file}: {trusted.num_rows} rows, unchanged, with a checksum")
+        print(f"{file}: {trust(file)} rows, unchanged, with a checksum")

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from housemates.evaluation.crossplay import budget
-from housemates.evaluation.rows import read_rows
+from housemates.evaluation.origin import budget, origin
+from housemates.evaluation.rows import BUDGETS, read_rows
 from housemates.kernels.files import write_whole
 from housemates.policies import partners as registry
 from housemates.policies.checkpoint import load_policy, read_description, save_policy
@@ -30,6 +30,7 @@ def ship_agent(run: Path, root: Path | None = None) -> Path:
     rows = read_rows(run / DEV_ROWS).select(["evaluation", "success"]).to_pydict()
     name = f"{settings.method}-{settings.task}-{agent.meta['observations']}-{settings.training.seed}"
     meta = agent.meta | {"preset": settings.preset, "run": name, "split": "dev", "decisions": budget(agent)}
+    meta |= {what: origin(agent)[what] for what in BUDGETS}
     for kind in ("train_pop", "zsc"):
         games = [won for what, won in zip(rows["evaluation"], rows["success"], strict=True) if what == kind]
         if games:

@@ -33,6 +33,9 @@ THRESHOLDS = {"2.5 m": (2.5, 1.5, 1.2, 0.95, 0.8, 0.65), "1.5 m": (1.5, 1.2, 0.9
 CLAIRVOYANT_LEAST, GAP_LEAST = 0.92, 0.25
 """A valid game: the clairvoyant robot succeeds at least this often, and the blind one this much less."""
 
+SHARES = 1000
+"""Parts of a search in which progress is told."""
+
 
 @dataclass(frozen=True)
 class Row:
@@ -80,12 +83,19 @@ def blind(episodes: Episodes, homes: Sequence[Home], world: World, speed: str, r
 
 
 def clairvoyant(
-    episodes: Episodes, homes: Sequence[Home], world: World, speed: str, warning: str, effort: Effort, seed: int = 0
+    episodes: Episodes,
+    homes: Sequence[Home],
+    world: World,
+    speed: str,
+    warning: str,
+    effort: Effort,
+    seed: int = 0,
+    progress: Callable[[float], None] = lambda share: None,
 ) -> list[Row]:
     """The robot that searches for a way past its partner."""
     rules = replace(Rules(), speed=speed, thresholds=THRESHOLDS[warning])
     batch = starts(episodes, homes, world, rules, "clairvoyant")
-    outcome, steps = search(batch, batch.records.copy(), np.random.default_rng(seed), effort)
+    outcome, steps = search(batch, batch.records.copy(), np.random.default_rng(seed), effort, progress)
     return _rows(episodes.task, speed, warning, "clairvoyant", outcome, steps)
 
 
@@ -106,18 +116,30 @@ def validity(
     count: int = 200,
     effort: Effort | None = None,
     tell: Callable[[list[Row]], None] = lambda rows: None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[Row]:
-    """All rows; `tell` is called with each setting's rows as soon as they are known."""
+    """All rows; `tell` is called with each setting's rows as soon as they are known.
+
+    progress(done, total) is called in parts of a thousand for each search of the clairvoyant robot, which take nearly all the
+    time.
+    """
     if count < 1:
         raise ValueError(f"validity needs at least one episode, not {count}")
     rows: list[Row] = []
+    searched, total = 0, SHARES * len(tasks) * len(speeds) * len(warnings)
     for task in tasks:
         episodes = dev_episodes(task, homes, count)
         world = pack(episodes, homes)
         for speed in speeds:
             found = [row for robot in BLIND for row in blind(episodes, homes, world, speed, robot)]
             for warning in warnings:
-                found += clairvoyant(episodes, homes, world, speed, warning, effort or Effort())
+                before = SHARES * searched
+                found += clairvoyant(
+                    episodes, homes, world, speed, warning, effort or Effort(),
+                    progress=lambda share, before=before: progress(before + int(SHARES * share), total),
+                )  # fmt: skip
+                searched += 1
+                progress(SHARES * searched, total)
             tell(found)
             rows += found
     return rows

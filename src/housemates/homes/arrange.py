@@ -28,6 +28,7 @@ from housemates.homes.kitchen import kitchen
 from housemates.homes.pieces import Colour, Piece, Placed
 from housemates.homes.places import TRIES, Layout, NoPlaceError, Place, rectangle, square_yaw
 from housemates.homes.plan import MACROS, rooms, shell
+from housemates.kernels.exact import atan2, cos, normal, sin, uniform
 from housemates.kernels.rectangles import rectangles_near
 
 AISLE = 0.68
@@ -123,7 +124,7 @@ def _small(layout: Layout, rng: np.random.Generator) -> None:
     for _ in range(int(rng.choice(3, p=(0.38, 0.24, 0.38)))):
         bag = beanbag(_one(CLOTHS, rng))
         if rng.random() < 0.35:
-            layout.attempt(bag, lambda: (*layout.anywhere(rng, MAIN), rng.uniform(-np.pi, np.pi)))
+            layout.attempt(bag, lambda: (*layout.anywhere(rng, MAIN), uniform(rng, -np.pi, np.pi)))
         else:
             layout.attempt(bag, lambda bag=bag: layout.along_wall(bag, rng, WIDE, 0.15))
     for name, share in (("bike_01", 0.5), ("bike_02", 0.75)):
@@ -157,15 +158,15 @@ def _chair(layout: Layout, piece: Piece, rng: np.random.Generator) -> None:
         place = layout.along_wall(piece, rng, WIDE, 0.2)
         if place is None:
             return None
-        tilt = float(rng.normal(0.0, np.radians(25)))
-        push = 0.25 * abs(np.sin(tilt))
-        return place[0] + push * np.sin(place[2]), place[1] + push * np.cos(place[2]), place[2] + tilt
+        tilt = normal(rng, np.radians(25))
+        push = 0.25 * abs(sin(tilt))
+        return place[0] + push * sin(place[2]), place[1] + push * cos(place[2]), place[2] + tilt
 
     def facing() -> Place:
         near = layout.find(anchor)
-        distance, angle = rng.uniform(0.9, 1.7), rng.uniform(-np.pi, np.pi)
-        x, z = near.xz[0] + distance * np.sin(angle), near.xz[1] + distance * np.cos(angle)
-        return x, z, float(np.arctan2(near.xz[0] - x, near.xz[1] - z) + rng.normal(0.0, np.radians(20)))
+        distance, angle = uniform(rng, 0.9, 1.7), uniform(rng, -np.pi, np.pi)
+        x, z = near.xz[0] + distance * sin(angle), near.xz[1] + distance * cos(angle)
+        return x, z, float(atan2(near.xz[0] - x, near.xz[1] - z) + normal(rng, np.radians(20)))
 
     if not (anchor and layout.attempt(piece, facing, aisle=0.5)) and not layout.attempt(piece, by_wall, aisle=0.5):
         raise NoPlaceError(f"no place for {piece.label}")
@@ -194,8 +195,8 @@ def _rugs(layout: Layout, rng: np.random.Generator) -> None:
             room = next(r for r in layout.plan if r.name == chosen)
             yaw = float(rng.integers(2) * np.pi / 2)
             half = (width / 2, depth / 2) if yaw == 0 else (depth / 2, width / 2)
-            x = float(rng.uniform(room.low[0] + half[0], room.high[0] - half[0]))
-            z = float(rng.uniform(room.low[1] + half[1], room.high[1] - half[1]))
+            x = uniform(rng, room.low[0] + half[0], room.high[0] - half[0])
+            z = uniform(rng, room.low[1] + half[1], room.high[1] - half[1])
             body = rectangle((x, z, yaw), -width / 2, -depth / 2, width / 2, depth / 2)
             if not rectangles_near(body, lying, 0.05):
                 layout.placed.append(Placed(piece, (x, z), yaw))

@@ -14,6 +14,7 @@ from housemates.homes.home import RECEPTACLES, Home, Room
 from housemates.homes.pieces import Placed, assemble, footprints
 from housemates.homes.places import NoPlaceError
 from housemates.homes.statistics import CLEARANCES, clearance_shares, receptacle_geodesics
+from housemates.kernels.exact import hypot
 
 SPLITS = {
     "train": (60, (0, 1, 2)),
@@ -105,7 +106,7 @@ def faults(home: Home) -> list[str]:
         if receptacle.kind not in RECEPTACLES or not len(points):
             continue
         center, target = np.array(receptacle.center), np.array(receptacle.target)
-        near = np.hypot(*(points - center[[0, 2]]).T).min()
+        near = hypot(*(points - center[[0, 2]]).T).min()
         work = np.sqrt(((points - target[[0, 2]]) ** 2).sum(1).min() + target[1] ** 2)
         if near > REACH_2D or work > REACH_3D:
             found.append(f"{receptacle.name} out of reach")

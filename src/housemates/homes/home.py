@@ -11,9 +11,11 @@ import hashlib
 import json
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from housemates.kernels.exact import cos, product, sin
 
 if TYPE_CHECKING:
     from housemates.homes.floor import Floor
@@ -133,13 +135,13 @@ class Receptacle:
 
     def local(self, points: np.ndarray) -> np.ndarray:
         """Coordinates [..., 3] of world points [..., 3] in the volume's own frame (centre at zero)."""
-        c, s = np.cos(self.yaw), np.sin(self.yaw)
+        c, s = cos(self.yaw), sin(self.yaw)
         d = np.asarray(points, dtype=float) - np.asarray(self.center)
         return np.stack([c * d[..., 0] - s * d[..., 2], d[..., 1], s * d[..., 0] + c * d[..., 2]], axis=-1)
 
     def world(self, points: np.ndarray) -> np.ndarray:
         """World coordinates [..., 3] of points [..., 3] given in the volume's own frame."""
-        c, s = np.cos(self.yaw), np.sin(self.yaw)
+        c, s = cos(self.yaw), sin(self.yaw)
         p = np.asarray(points, dtype=float)
         turned = np.stack([c * p[..., 0] + s * p[..., 2], p[..., 1], -s * p[..., 0] + c * p[..., 2]], axis=-1)
         return turned + np.asarray(self.center)
@@ -199,13 +201,13 @@ class Home:
 
     @cached_property
     def content_hash(self) -> str:
-        """A short hash of everything in the home; caches are keyed by it."""
+        """A short hash of everything in the home; caches are keyed by it. Lengths and angles count to a millionth."""
         digest = hashlib.sha256()
         for name, array in self.arrays().items():
             digest.update(name.encode())
             digest.update(str((array.shape, array.dtype.str)).encode())
             digest.update(np.ascontiguousarray(array).tobytes())
-        digest.update(json.dumps(self.header(), sort_keys=True).encode())
+        digest.update(json.dumps(_rounded(self.header()), sort_keys=True).encode())
         return digest.hexdigest()[:24]
 
     def arrays(self) -> dict[str, np.ndarray]:
@@ -228,6 +230,15 @@ class Home:
         }
 
 
+def _rounded(value: Any) -> Any:
+    """JSON-ready values with all numbers rounded to a millionth, without negative zeros."""
+    if isinstance(value, float):
+        return round(value, 6) + 0.0
+    if isinstance(value, dict):
+        return {key: _rounded(one) for key, one in value.items()}
+    return [_rounded(one) for one in value] if isinstance(value, list | tuple) else value
+
+
 def body_poses(joints: tuple[Joint, ...], values: np.ndarray) -> np.ndarray:
     """World transforms [B, 4, 4] that carry each body from joint zero to the given joint values; body 0 is the identity."""
     poses = np.tile(np.eye(4), (len(joints) + 1, 1, 1))
@@ -237,8 +248,8 @@ def body_poses(joints: tuple[Joint, ...], values: np.ndarray) -> np.ndarray:
             poses[index, :3, 3] = axis * value
             continue
         cross = np.array([[0, -axis[2], axis[1]], [axis[2], 0, -axis[0]], [-axis[1], axis[0], 0]])
-        turn = np.eye(3) + np.sin(value) * cross + (1 - np.cos(value)) * cross @ cross
+        turn = np.eye(3) + sin(value) * cross + (1 - cos(value)) * product(cross, cross)
         origin = np.asarray(joint.origin, dtype=float)
         poses[index, :3, :3] = turn
-        poses[index, :3, 3] = origin - turn @ origin
+        poses[index, :3, 3] = origin - product(turn, origin)
     return poses

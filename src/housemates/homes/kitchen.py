@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from housemates.homes.pieces import Colour, Piece, Placed, Vector, turn
 from housemates.homes.plan import Macro
+from housemates.kernels.exact import product
 
 COUNTER_LEFT, COUNTER_RIGHT = -1.55, 1.5
 """Ends of the counter along its own x, metres."""
@@ -173,7 +174,7 @@ def kitchen(macro: Macro, front: Colour, top: Colour) -> list[Placed]:
     """Counter, cupboards and fridge where the macro layout wants them."""
     side = COUNTER_RIGHT + macro.gap + FRIDGE_WIDTH / 2 if macro.fridge_right else COUNTER_LEFT - macro.gap - FRIDGE_WIDTH / 2
     # The fridge's back stands 1 cm from the wall, which is 0.5 m behind the counter's origin.
-    shift = turn(macro.yaw) @ (side, 0.0, -0.49 - FRIDGE_BACK)
+    shift = product(turn(macro.yaw), (side, 0.0, -0.49 - FRIDGE_BACK))
     x, z = macro.origin
     return [
         Placed(counter(front, top), macro.origin, macro.yaw),

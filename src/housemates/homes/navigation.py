@@ -23,9 +23,10 @@ from numba import njit
 from housemates.checksums import reading
 from housemates.homes.floor import REACH_3D, Floor
 from housemates.homes.home import Home, Receptacle
-from housemates.kernels import cache_folder, distance, paths, sight
+from housemates.kernels import cache_folder, distance, exact, paths, sight
 from housemates.kernels.compile import announce
 from housemates.kernels.distance import distance_field, nearest_free
+from housemates.kernels.exact import hypot
 from housemates.kernels.files import read_arrays, write_whole
 from housemates.kernels.paths import corner_path_length, next_corners
 
@@ -109,13 +110,13 @@ def approach_kernel(approach_xz, points, out):
         for k in range(out.shape[1]):
             best = np.inf
             for a in range(approach_xz.shape[0]):
-                flat = np.hypot(approach_xz[a, 0] - x, approach_xz[a, 1] - z)
+                flat = hypot(approach_xz[a, 0] - x, approach_xz[a, 1] - z)
                 if flat >= best or flat > limit or (k > 0 and flat * flat + y * y > REACH_3D * REACH_3D):
                     continue
                 apart = True
                 for other in range(k):
                     b = out[n, other]
-                    gap = np.hypot(approach_xz[a, 0] - approach_xz[b, 0], approach_xz[a, 1] - approach_xz[b, 1])
+                    gap = hypot(approach_xz[a, 0] - approach_xz[b, 0], approach_xz[a, 1] - approach_xz[b, 1])
                     apart = apart and gap >= APART
                 if apart:
                     best, out[n, k] = flat, a
@@ -151,7 +152,7 @@ def _thin(xz, gap, kept):
     for n in range(xz.shape[0]):
         kept[n] = True
         for k in range(n):
-            if kept[k] and np.hypot(xz[n, 0] - xz[k, 0], xz[n, 1] - xz[k, 1]) <= gap:
+            if kept[k] and hypot(xz[n, 0] - xz[k, 0], xz[n, 1] - xz[k, 1]) <= gap:
                 kept[n] = False
                 break
 
@@ -217,7 +218,7 @@ def _cells_xz(floor: Floor, cells: np.ndarray) -> np.ndarray:
 @lru_cache(maxsize=1)
 def _version() -> str:
     """Changes with the code that computes navigation, so that no old result is ever used with new code."""
-    sources = sorted(str(m.__file__) for m in (distance, paths, sight))
+    sources = sorted(str(m.__file__) for m in (distance, exact, paths, sight))
     return hashlib.sha256(b"".join(Path(name).read_bytes() for name in (*sources, __file__))).hexdigest()[:8]
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from housemates.homes.home import Parts
 from housemates.homes.solids import Colour, Solid, box, drum, join, stack
+from housemates.kernels.exact import atan2, cos, hypot, sin
 
 
 @dataclass(frozen=True)
@@ -128,14 +129,14 @@ def _bowl(thing: HouseholdObject) -> list[Solid]:
     rim, height, _ = thing.size
     foot = drum((0, BOWL_WALL - height / 2, 0), rim * BOWL_FOOT, 2 * BOWL_WALL, thing.colour, sides=BOWL_SIDES)
     corner = foot.half[0] / BOWL_FOOT
-    flat, width = corner * np.cos(np.pi / BOWL_SIDES), 2 * corner * np.sin(np.pi / BOWL_SIDES)
+    flat, width = corner * cos(np.pi / BOWL_SIDES), 2 * corner * sin(np.pi / BOWL_SIDES)
     run, rise = flat * (1 - BOWL_FOOT), height - BOWL_WALL
-    lean, slope = np.arctan2(run, rise), float(np.hypot(run, rise))
+    lean, slope = atan2(run, rise), float(hypot(run, rise))
     walls = []
     for k in range(BOWL_SIDES):
         angle = 2 * np.pi * (k + 1) / BOWL_SIDES
-        outward, up = np.array([np.cos(angle), 0.0, np.sin(angle)]), np.array([0.0, 1.0, 0.0])
-        normal, down = np.cos(lean) * outward - np.sin(lean) * up, -np.sin(lean) * outward - np.cos(lean) * up
+        outward, up = np.array([cos(angle), 0.0, sin(angle)]), np.array([0.0, 1.0, 0.0])
+        normal, down = cos(lean) * outward - sin(lean) * up, -sin(lean) * outward - cos(lean) * up
         middle = flat * (1 + BOWL_FOOT) / 2 * outward - normal * BOWL_WALL / 2
         # A four-sided prism is a wall that is wide at the rim (its bottom) and narrows towards the foot without gaps;
         # its corners lie on the ellipse, hence the square root.

@@ -11,6 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from housemates.homes.home import Joint, Parts, Receptacle
+from housemates.kernels.exact import cos, product, sin
 
 Vector = tuple[float, float, float]
 Colour = tuple[int, int, int]
@@ -93,9 +94,7 @@ class Piece:
     @cached_property
     def rectangle(self) -> tuple[float, float, float, float]:
         """Smallest rectangle (low x, low z, high x, high z) around everything in the piece's frame, once it is built."""
-        reach = np.array(
-            [np.abs(s.rotation) @ np.array(s.half) * [max(1.0, s.taper), 1, max(1.0, s.taper)] for s in self.solids]
-        )
+        reach = np.array([product(np.abs(s.rotation), s.half) * [max(1.0, s.taper), 1, max(1.0, s.taper)] for s in self.solids])
         center = np.array([s.center for s in self.solids])
         low, high = (center - reach).min(0), (center + reach).max(0)
         return float(low[0]), float(low[2]), float(high[0]), float(high[2])
@@ -116,7 +115,7 @@ class Placed:
 
 def turn(yaw: float) -> np.ndarray:
     """Rotation matrix [3, 3] about +y."""
-    c, s = np.cos(yaw), np.sin(yaw)
+    c, s = cos(yaw), sin(yaw)
     return np.array([[c, 0.0, s], [0.0, 1.0, 0.0], [-s, 0.0, c]])
 
 
@@ -129,9 +128,11 @@ def assemble(placed: list[Placed]) -> tuple[Parts, tuple[str, ...], tuple[Joint,
         shift = np.array([one.xz[0], one.lift, one.xz[1]])
         for s in one.piece.solids:
             body = 0 if s.link == 0 else first + s.link
-            rows.append((rotation @ s.center + shift, rotation @ s.rotation, s, body, labels.index(one.piece.label)))
+            rows.append(
+                (product(rotation, s.center) + shift, product(rotation, s.rotation), s, body, labels.index(one.piece.label))
+            )
         for j in one.piece.joints:
-            axis, origin = _vector(rotation @ j.axis), _vector(rotation @ j.origin + shift)
+            axis, origin = _vector(product(rotation, j.axis)), _vector(product(rotation, j.origin) + shift)
             joints.append(replace(j, axis=axis, origin=origin))
         receptacles += [_moved(r, rotation, shift, one.yaw, first) for r in one.piece.receptacles]
     centers, rotations, solids, bodies, label = zip(*rows, strict=True)
@@ -153,11 +154,11 @@ def _moved(receptacle: Receptacle, rotation: np.ndarray, shift: np.ndarray, yaw:
     handle = receptacle.handle
     return replace(
         receptacle,
-        center=_vector(rotation @ receptacle.center + shift),
+        center=_vector(product(rotation, receptacle.center) + shift),
         yaw=float(yaw),
         joint=receptacle.joint + first if receptacle.joint >= 0 else -1,
         door=receptacle.door + first if receptacle.door >= 0 else -1,
-        handle=None if handle is None else _vector(rotation @ handle + shift),
+        handle=None if handle is None else _vector(product(rotation, handle) + shift),
     )
 
 
@@ -169,9 +170,9 @@ def corners(parts: Parts, index: int) -> np.ndarray:
         local = np.array([[x, y, z] for y in (-1, 1) for x, z in ((-1, -1), (1, -1), (1, 1), (-1, 1))]) * half
     else:
         angle = 2 * np.pi * (np.arange(sides) + 0.5) / sides
-        ring = np.stack([np.cos(angle) * half[0], np.zeros(sides), np.sin(angle) * half[2]], axis=1)
+        ring = np.stack([cos(angle) * half[0], np.zeros(sides), sin(angle) * half[2]], axis=1)
         local = np.concatenate([ring - [0, half[1], 0], ring * taper + [0, half[1], 0]])
-    return local @ parts.rotation[index].T.astype(float) + parts.center[index].astype(float)
+    return product(local, parts.rotation[index].T) + parts.center[index].astype(float)
 
 
 def footprints(parts: Parts, low: float, high: float) -> tuple[np.ndarray, np.ndarray]:
@@ -180,11 +181,11 @@ def footprints(parts: Parts, low: float, high: float) -> tuple[np.ndarray, np.nd
     Returns polygons [P, M, 2] (x, z) and their numbers of corners [P].
     """
     upright = (parts.sides == 0) & (parts.rotation[:, 1, 1] > 1 - 1e-6)
-    tall = np.einsum("ni,ni->n", np.abs(parts.rotation[:, 1]), parts.half)
+    tall = product(np.abs(parts.rotation[:, 1:2]), parts.half[:, :, None])[:, 0, 0]
     reaches = (parts.center[:, 1] + tall > low) & (parts.center[:, 1] - tall < high)
     local = np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]]) * parts.half[:, None, [0, 2]].astype(float)
     axes = parts.rotation[:, [0, 2]][:, :, [0, 2]].astype(float)
-    flat = np.einsum("nkj,nij->nki", local, axes) + parts.center[:, None, [0, 2]].astype(float)
+    flat = product(local, axes.transpose(0, 2, 1)) + parts.center[:, None, [0, 2]].astype(float)
     outlines = [flat[i] if upright[i] else hull(corners(parts, i)[:, [0, 2]]) for i in np.flatnonzero(reaches)]
     polygons = np.zeros((len(outlines), max(len(o) for o in outlines), 2))
     for polygon, outline in zip(polygons, outlines, strict=True):

@@ -13,6 +13,7 @@ import numpy as np
 from housemates.homes.home import Room
 from housemates.homes.pieces import Piece, Placed
 from housemates.homes.plan import wall_faces, wall_rectangles
+from housemates.kernels.exact import cos, hypot, normal, sin, uniform
 from housemates.kernels.rectangles import rectangles_near
 
 TRIES = 60
@@ -95,8 +96,8 @@ class Layout:
         """A place with its back to a wall of one of the allowed rooms, up to `off` metres from it."""
         x0, z0, x1, z1 = piece.rectangle
         room = allowed[int(rng.integers(len(allowed)))]
-        deviation = float(np.clip(rng.normal(0.0, YAW_SPREAD), -YAW_LIMIT, YAW_LIMIT))
-        c, s = np.cos(deviation), abs(np.sin(deviation))
+        deviation = float(np.clip(normal(rng, YAW_SPREAD), -YAW_LIMIT, YAW_LIMIT))
+        c, s = cos(deviation), abs(sin(deviation))
         width, depth = (x1 - x0) * c + (z1 - z0) * s, (z1 - z0) * c + (x1 - x0) * s
         stretches = self.stretches(room, width + 0.06, depth + off)
         if not stretches:
@@ -107,7 +108,7 @@ class Layout:
         share = rng.random()
         if rng.random() < SNUG:
             share = min(max((share - 0.5) * 20 + 0.5, 0.0), 1.0)
-        middle, back = low + (high - low) * share, depth / 2 + rng.uniform(0.02, max(off, 0.021))
+        middle, back = low + (high - low) * share, depth / 2 + uniform(rng, 0.02, max(off, 0.021))
         yaw = float(face[4]) + deviation
         x, z = _on(face, middle, back)
         shift = rectangle((0.0, 0.0, yaw), x0, z0, x1, z1)
@@ -137,7 +138,7 @@ class Layout:
         """A floor point of one of the allowed rooms."""
         chosen = allowed[int(rng.integers(len(allowed)))]
         room = next(r for r in self.plan if r.name == chosen)
-        return float(rng.uniform(room.low[0], room.high[0])), float(rng.uniform(room.low[1], room.high[1]))
+        return uniform(rng, room.low[0], room.high[0]), uniform(rng, room.low[1], room.high[1])
 
     def hang(self, piece: Piece, rng: np.random.Generator, allowed: tuple[str, ...], above: str = "") -> bool:
         """Hang a flat piece (its back at z = 0) on a free stretch of wall, or on the wall above a piece that stands."""
@@ -147,12 +148,12 @@ class Layout:
             for face in self.faces:
                 along, off = _in_face(face, rectangle((*under.xz, under.yaw), *under.piece.rectangle)[None])
                 middle = along.mean()
-                if 0 <= off.min() < 0.3 and abs(np.sin((face[4] - under.yaw) / 2)) < 0.1 and 0 < middle < length(face):
+                if 0 <= off.min() < 0.3 and abs(sin((face[4] - under.yaw) / 2)) < 0.1 and 0 < middle < length(face):
                     if length(face) < x1 - x0 + 0.1:
                         return False
                     middle = float(np.clip(middle, x1 + 0.05, length(face) - x1 - 0.05))
                     place = (*_on(face, middle, 0.005), float(face[4]))
-                    others = self.bodies[np.hypot(*(self.bodies[:, :2] - np.array(under.xz)).T) > 0.05]
+                    others = self.bodies[hypot(*(self.bodies[:, :2] - np.array(under.xz)).T) > 0.05]
                     if rectangles_near(rectangle(place, x0, 0.02, x1, z1), others, 0.0):
                         return False
                     self.put(piece, place)
@@ -162,7 +163,7 @@ class Layout:
             stretches = self.stretches(allowed[int(rng.integers(len(allowed)))], x1 - x0 + 0.1, z1 + 0.05)
             if stretches:
                 face, low, high = stretches[int(rng.integers(len(stretches)))]
-                middle = float(rng.uniform(low + x1 + 0.04, high - x1 - 0.04))
+                middle = uniform(rng, low + x1 + 0.04, high - x1 - 0.04)
                 self.put(piece, (*_on(face, middle, 0.005), float(face[4])))
                 return True
         return False
@@ -170,12 +171,12 @@ class Layout:
 
 def square_yaw(rng: np.random.Generator) -> float:
     """One of the four wall-aligned headings, give or take a little."""
-    return float(rng.integers(4) * np.pi / 2 + np.clip(rng.normal(0.0, YAW_SPREAD), -YAW_LIMIT, YAW_LIMIT))
+    return float(rng.integers(4) * np.pi / 2 + np.clip(normal(rng, YAW_SPREAD), -YAW_LIMIT, YAW_LIMIT))
 
 
 def rectangle(place: Place, x0: float, z0: float, x1: float, z1: float) -> np.ndarray:
     """World rectangle [5] of a rectangle given in the frame of a piece that stands at `place`."""
-    c, s, x, z = np.cos(place[2]), np.sin(place[2]), (x0 + x1) / 2, (z0 + z1) / 2
+    c, s, x, z = cos(place[2]), sin(place[2]), (x0 + x1) / 2, (z0 + z1) / 2
     return np.array([place[0] + c * x + s * z, place[1] - s * x + c * z, (x1 - x0) / 2, (z1 - z0) / 2, place[2]])
 
 
@@ -197,14 +198,14 @@ def _clear(piece: Piece, place: Place, aisle: float, around: float) -> list[np.n
 
 def _on(face: np.ndarray, along: float, off: float) -> tuple[float, float]:
     """The floor point `along` metres from the start of a wall and `off` metres before it."""
-    x, z = face[:2] + (face[2:4] - face[:2]) * along / length(face) + off * np.array([np.sin(face[4]), np.cos(face[4])])
+    x, z = face[:2] + (face[2:4] - face[:2]) * along / length(face) + off * np.array([sin(face[4]), cos(face[4])])
     return float(x), float(z)
 
 
 def _in_face(face: np.ndarray, rectangles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Corners of rectangles [N, 5] as distances along a wall and before it, each [N, 4]."""
-    c, s = np.cos(rectangles[:, 4, None]), np.sin(rectangles[:, 4, None])
+    c, s = cos(rectangles[:, 4, None]), sin(rectangles[:, 4, None])
     x, z = rectangles[:, 2, None] * [-1, 1, 1, -1], rectangles[:, 3, None] * [-1, -1, 1, 1]
     dx, dz = rectangles[:, 0, None] + c * x + s * z - face[0], rectangles[:, 1, None] - s * x + c * z - face[1]
     direction = (face[2:4] - face[:2]) / length(face)
-    return dx * direction[0] + dz * direction[1], dx * np.sin(face[4]) + dz * np.cos(face[4])
+    return dx * direction[0] + dz * direction[1], dx * sin(face[4]) + dz * cos(face[4])

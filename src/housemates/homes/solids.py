@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from housemates.homes.home import Parts
+from housemates.kernels.exact import cos, product, sin
 
 UPRIGHT = np.eye(3)
 """Local y is the body's y."""
@@ -54,9 +55,9 @@ def drum(
     top = diameter if top is None else top
     depth = diameter if depth is None else depth
     if top > diameter:
-        turned = rotation @ np.diag([1.0, -1.0, -1.0])
+        turned = product(rotation, np.diag([1.0, -1.0, -1.0]))
         return drum(center, top, height, colour, turned, top=diameter, sides=sides, depth=depth * top / diameter)
-    grow = np.sqrt(2 * np.pi / (sides * np.sin(2 * np.pi / sides))) / 2
+    grow = np.sqrt(2 * np.pi / (sides * sin(2 * np.pi / sides))) / 2
     return Solid(_triple(center), (diameter * grow, height / 2, depth * grow), colour, rotation, sides, top / diameter)
 
 
@@ -89,10 +90,10 @@ def corners(parts: Parts, index: int) -> np.ndarray:
         local = np.array([[x, y, z] for y in (-hy, hy) for x in (-hx, hx) for z in (-hz, hz)])
     else:
         angle = 2 * np.pi * (np.arange(sides) + 0.5) / sides
-        ring = np.stack([hx * np.cos(angle), np.full(sides, -hy), hz * np.sin(angle)], axis=1)
+        ring = np.stack([hx * cos(angle), np.full(sides, -hy), hz * sin(angle)], axis=1)
         scale = float(parts.taper[index])
         local = np.concatenate([ring, ring * [scale, -1.0, scale]])
-    return local @ parts.rotation[index].astype(float).T + parts.center[index]
+    return product(local, parts.rotation[index].T) + parts.center[index]
 
 
 def bounds(parts: Parts) -> tuple[np.ndarray, np.ndarray]:

@@ -1,4 +1,4 @@
-"""The homes of a split: made once by two processes, kept in the cache folder, read from there afterwards.
+"""The homes of a split. Those of the benchmark come with the package; others are made once, by two processes, and kept.
 
 The cache is keyed by the source of everything that shapes a home, so a changed generator never meets old homes.
 """
@@ -17,6 +17,7 @@ from pathlib import Path
 
 from housemates.homes.generate import generate_home, split_size
 from housemates.homes.home import Home
+from housemates.homes.manifest import packaged_homes
 from housemates.homes.storage import load_homes, save_homes
 from housemates.kernels import cache_folder
 
@@ -25,7 +26,7 @@ PROCESSES = 2
 SOURCES = (
     *(f"homes/{n}.py" for n in ("arrange", "decor", "floor", "furniture", "generate", "home", "kitchen", "pieces", "places")),
     *(f"homes/{n}.py" for n in ("plan", "statistics", "storage")),
-    *(f"kernels/{n}.py" for n in ("collide", "distance", "rectangles", "sight")),
+    *(f"kernels/{n}.py" for n in ("collide", "distance", "exact", "rectangles", "sight")),
 )
 """Files that decide what a home looks like, relative to the package."""
 
@@ -34,8 +35,10 @@ Progress = Callable[[int, int], None]
 
 
 def load_split(split: str, seed: int = 0, progress: Progress | None = None) -> list[Home]:
-    """All homes of a split in order, from the cache or made now."""
+    """All homes of a split in order: with seed 0 those of the benchmark, else from the cache or made now."""
     split_size(split)
+    if seed == 0 and (packaged := packaged_homes(split)) is not None:
+        return packaged
     path = cache_path(split, seed)
     if path.exists():
         try:

@@ -6,11 +6,12 @@ A distance field is made by a front that runs outwards from the source and turns
 free of the few per cent that steps between neighbouring cells or upwind differences add.
 """
 
-from math import ceil, floor, hypot, inf, sqrt
+from math import ceil, floor, inf, sqrt
 
 import numpy as np
 from numba import njit
 
+from housemates.kernels.exact import hypot
 from housemates.kernels.sight import SLACK, obstacle, sees
 
 EDGE = 1e-6

@@ -102,10 +102,22 @@ def sync(path: Path) -> None:
 def check_place(path: Path) -> None:
     """Refuse a path that no file can be written to, before the work whose result belongs there is done."""
     path = Path(path)
-    if path.is_dir():
-        raise ValueError(f"{path} is a folder - name a file in it")
     folder = path.absolute().parent
-    while not folder.exists():
-        folder = folder.parent
-    if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
-        raise ValueError(f"{path} cannot be written: {folder} is no folder that may be written to - choose another place")
+    try:
+        if path.is_dir():
+            raise ValueError(f"{path} is a folder - name a file in it")
+        if path.exists() and not path.is_file():
+            raise ValueError(f"{path} is a device or a pipe, which would be replaced - choose another place")
+        while not folder.exists():
+            folder = folder.parent
+        # Only an attempt tells: some folders that seem to be open to everybody (/proc, a full disk) take no file.
+        attempt = folder / f".{path.stem}-{secrets.token_hex(4)}.tmp{path.suffix}"
+        try:
+            with attempt.open("xb") as file:
+                file.write(bytes(4096))
+        finally:
+            attempt.unlink(missing_ok=True)
+    except OSError as error:
+        why = f"{folder} takes no files ({error.strerror})"
+        remedy = "free some space, or choose another place" if error.errno == errno.ENOSPC else "choose another place"
+        raise ValueError(f"{path} cannot be written: {why} - {remedy}") from error

@@ -4,12 +4,13 @@ A corner is a cell at which a path turns; hops from corner to corner are straigh
 from each corner to the next never leaves the free cells.
 """
 
-from math import hypot, inf
+from math import inf
 
 import numpy as np
 from numba import njit
 
 from housemates.kernels.distance import anchor, best_cell, hidden_by
+from housemates.kernels.exact import hypot
 from housemates.kernels.sight import SLACK, sees
 
 

@@ -4,9 +4,9 @@ A rectangle is (x, z, half width, half depth, yaw): its width runs along (cos ya
 (sin yaw, cos yaw), as the footprint of a piece of furniture that was turned about +y.
 """
 
-from math import cos, sin
-
 from numba import njit
+
+from housemates.kernels.exact import cos, sin
 
 
 @njit(cache=True, nogil=True)

@@ -25,6 +25,8 @@ RESTARTS = 3
 
 STOP = "HOUSEMATES_STOP"
 """Environment variable with the file by which `launch` tells its workers to pause."""
+REASON = "reason"
+"""Name of the file beside it in which they say why they gave up."""
 
 
 class Group:
@@ -163,11 +165,24 @@ def pausing() -> list[int]:
     return [signal.SIGINT, signal.SIGTERM, *([] if ignored else [signal.SIGHUP])]
 
 
+def give_up(reason: str) -> bool:
+    """Tell whoever launched this worker why the whole group ends; False if nobody did, and the error is one's own to raise.
+
+    Workers that end so do not count as lost: what went wrong would go wrong again.
+    """
+    if STOP not in os.environ:
+        return False
+    if os.environ.get("RANK", "0") == "0":
+        Path(os.environ[STOP]).with_name(REASON).write_text(reason)
+    return True
+
+
 def launch(workers: int, arguments: Sequence[str]) -> int:
     """Run `housemates ARGUMENTS` as a torchrun group on this machine; returns its exit code.
 
     When a worker dies, all are ended and started again, up to RESTARTS times; they continue from the last resume point.
-    The first interrupt lets the workers pause after their update, the second ends them at once.
+    The first interrupt lets the workers pause after their update, the second ends them at once. If they give up (see
+    `give_up`), their reason is raised as a ValueError.
     """
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={workers}"]
     command += [f"--max-restarts={RESTARTS}", "--monitor-interval=0.5", "-m", "housemates", *arguments]
@@ -185,7 +200,10 @@ def launch(workers: int, arguments: Sequence[str]) -> int:
 
         before = {number: signal.signal(number, pause) for number in pausing()}
         try:
-            return process.wait()
+            code, reason = process.wait(), stop.with_name(REASON)
+            if reason.is_file():
+                raise ValueError(reason.read_text())
+            return code
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)

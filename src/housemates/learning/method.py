@@ -30,7 +30,7 @@ class Method(Protocol):
     `Store.window` [N, 40, 3] float32: (x, z, executed action) of the robot's last 40 steps, zeros before the episode."""
 
     progress: float
-    """Which share of the decisions is done, 0 to 1; the trainer sets it before each update."""
+    """Which share of the budget is done, 0 to 1; the trainer sets it before each update."""
 
     def begin(self, group: Group, batch: Batch) -> None:
         """Called once before anything else: the workers that train together, and this worker's homes."""

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 
+from housemates.learning.disturbances import Disturber
 from housemates.learning.scale import Scale
 from housemates.learning.store import Store
 from housemates.policies.policy import Action, Policy
@@ -84,8 +85,12 @@ class Finished:
     outcome: list[np.ndarray] = field(default_factory=list)
     steps: list[np.ndarray] = field(default_factory=list)
     total: list[np.ndarray] = field(default_factory=list)
+    subgoals: list[np.ndarray] = field(default_factory=list)
+    """[2] each: sub-goals achieved, and those of them achieved by robots that learn."""
+    disturbed: list[np.ndarray] = field(default_factory=list)
+    """The largest KINDS index among the robots: 0 if nobody was disturbed."""
 
-    def add(self, batch: Batch, done: np.ndarray, slots: Slots) -> None:
+    def add(self, batch: Batch, done: np.ndarray, slots: Slots, disturber: Disturber | None = None) -> None:
         """Note the homes [E] bool whose episode, played by these slots, has just ended."""
         if done.any():
             self.home.append(np.flatnonzero(done))
@@ -94,6 +99,11 @@ class Finished:
             self.outcome.append(batch.ended.outcome[done])
             self.steps.append(batch.ended.steps[done])
             self.total.append(batch.ended.total[done])
+            by = batch.ended.done_by[done]
+            learns = np.take_along_axis(slots.learns[done], np.maximum(by, 0), axis=1) & (by >= 0)
+            self.subgoals.append(np.stack([(by >= 0).sum(axis=1), learns.sum(axis=1)], axis=1))
+            nobody = np.zeros(int(done.sum()), np.int8)
+            self.disturbed.append(nobody if disturber is None else disturber.kind[done].max(axis=1))
 
     def arrays(self) -> dict[str, np.ndarray]:
         """All rows as arrays by name."""
@@ -143,8 +153,9 @@ def benches(players: Sequence[Player]) -> list[Bench]:
 class Collector:
     """Plays a batch with its players and fills the learners' stores."""
 
-    def __init__(self, batch: Batch, players: list[Player], slots: Slots) -> None:
-        self.batch, self.players = batch, players
+    def __init__(self, batch: Batch, players: list[Player], slots: Slots, disturber: Disturber | None = None) -> None:
+        """disturber: who disturbs the robots that do not learn, None for nobody."""
+        self.batch, self.players, self.disturber = batch, players, disturber
         self.slots, self.pending = slots.copy(), slots.copy()
         shape = (batch.size, batch.robots)
         self.open_at = np.full(shape, -1, np.int64)
@@ -159,30 +170,47 @@ class Collector:
             memory = bench.players[0].policy.initial_memory(batch.size * batch.robots)
             for player in bench.players:
                 player.memory = memory
-        self._script(np.ones(batch.size, np.bool_))
+        everywhere = np.ones(batch.size, np.bool_)
+        self._script(everywhere)
+        if disturber is not None:
+            disturber.begin(everywhere, self._partners)
 
-    def collect(self, decisions: int, enough: Callable[[int], bool] | None = None) -> Finished:
-        """Play until the learners have closed that many decisions together (those carried over included).
+    @property
+    def _partners(self) -> np.ndarray:
+        """[E, R] bool: robots that a player moves without learning from it."""
+        return ~self.slots.learns & (self.slots.player != SCRIPTED)
 
-        enough(closed) is asked after every step and may end the rollout early.
+    def collect(self, decisions: int, enough: Callable[[float], bool] | None = None, steps: int = 0) -> Finished:
+        """Play until the learners have closed that many decisions together (those carried over included), or, if `steps` is
+        given, exactly that many steps in every home.
+
+        enough(share of the rollout) is asked after every step and may end the rollout early.
         """
-        finished = Finished()
+        finished, played = Finished(), 0
         self.compact()
         if not self.asked:
             self._ask()
         while True:
             before = time.perf_counter()
-            step = self.batch.step(self.actions)
+            # Homes run until somebody decides, each as long as that takes; counted in steps they go on side by side.
+            step = self.batch.step(self.actions, max_ticks=1 if steps else 0)
             self.seconds["simulation"] += time.perf_counter() - before
             self._close(step)
             done = step.done.copy()
             if done.any():
-                finished.add(self.batch, done, self.slots)
+                finished.add(self.batch, done, self.slots, self.disturber)
+                if self.disturber is not None:
+                    self.disturber.end(done, self._partners)
                 self.slots.take(self.pending, done)
                 self._script(done)
+                if self.disturber is not None:
+                    self.disturber.begin(done, self._partners)
+            if self.disturber is not None:
+                self.disturber.freeze()
             self._ask()
-            closed = self.closed
-            if closed >= decisions or (enough is not None and enough(closed)):
+            played += 1
+            share = played / steps if steps else self.closed / max(decisions, 1)
+            if share >= 1 or (enough is not None and enough(share)):
                 return finished
 
     def refresh(self) -> None:
@@ -209,6 +237,8 @@ class Collector:
         for name, slots in (("slots", self.slots), ("pending", self.pending)):
             arrays |= {f"{name}.{k}": v for k, v in vars(slots).items()}
         arrays |= {f"{bench.index[0]}.memory": bench.players[0].memory.cpu().numpy() for bench in self.benches}
+        if self.disturber is not None:
+            arrays |= {f"disturber.{k}": v for k, v in self.disturber.state().items()}
         for index, player in enumerate(self.players):
             if player.store is not None:
                 size = player.store.size
@@ -223,6 +253,8 @@ class Collector:
         for name, slots in (("slots", self.slots), ("pending", self.pending)):
             for key in vars(slots):
                 setattr(slots, key, arrays[f"{name}.{key}"].copy())
+        if self.disturber is not None:
+            self.disturber.load({k: arrays[f"disturber.{k}"] for k in self.disturber.state()})
         for bench in self.benches:
             bench.players[0].memory.copy_(torch.from_numpy(arrays[f"{bench.index[0]}.memory"]))
         for index, player in enumerate(self.players):
@@ -303,6 +335,9 @@ class Collector:
         before = time.perf_counter()
         kept, sees = bench.players[0].memory, bench.players[0].sees
         seen = {name: self.buffers[name].reshape(-1, *self.buffers[name].shape[2:])[rows] for name in sees}
+        if self.disturber is not None:
+            for name, values in seen.items():
+                self.disturber.hide(name, values, rows)
         chosen, fresh = torch.from_numpy(rows).to(kept.device), start.reshape(-1)[rows]
         memory = kept[chosen]
         memory[torch.from_numpy(fresh).to(kept.device)] = 0.0
@@ -310,10 +345,11 @@ class Collector:
         who, latent = self._place_of[self.slots.player.reshape(-1)[rows]], self.slots.latent.reshape(-1)[rows]
         result = bench.act(shown, memory, who, latent)
         kept[chosen] = result.memory
-        self.actions.reshape(-1)[rows] = result.action.cpu().numpy()
+        acted = result.action.cpu().numpy()
+        self.actions.reshape(-1)[rows] = acted if self.disturber is None else self.disturber.disturb(acted, rows)
         decided = {
             "stream": rows,
-            "action": result.action.cpu().numpy(),
+            "action": acted,
             "latent": latent,
             "log_prob": result.log_prob.cpu().numpy(),
             "value": result.value.cpu().numpy(),

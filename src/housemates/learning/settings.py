@@ -5,10 +5,13 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import json
+import math
 import types
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 Config = TypeVar("Config")
+_HUGE = 10**300
+"""Beyond what a float can hold, or near it."""
 
 
 def to_json(config: Any) -> dict[str, Any]:
@@ -75,7 +78,10 @@ def _value(hint: Any, value: Any, where: str) -> Any:
             raise ValueError(f"{where} = {value!r} - it must be a list")
         return tuple(_value(choices[0], item, where) for item in value)
     if hint is float and isinstance(value, int | float) and not isinstance(value, bool):
-        return float(value)
+        number = float(value) if abs(value) < _HUGE else math.nan
+        if not math.isfinite(number):
+            raise ValueError(f"{where} = {value} - it must be a finite number")
+        return number
     if type(value) is not hint:
         raise ValueError(f"{where} = {value!r} - it must be of type {hint.__name__}")
     return value

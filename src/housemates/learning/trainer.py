@@ -17,8 +17,11 @@ import torch
 from housemates.homes.home import Home
 from housemates.learning import resume
 from housemates.learning.distributed import Group, interrupted
+from housemates.learning.disturbances import KINDS, Disturbances, Disturber
+from housemates.learning.divergence import COLLAPSED, DivergedError, broken, diverged, give_up, gone_on, not_finite
 from housemates.learning.method import Method
 from housemates.learning.ppo import PPO, prepare, update
+from housemates.learning.probe import HOMES, PROBES, free_riding, standing_partner
 from housemates.learning.rollout import Collector, Player
 from housemates.learning.store import ENDS, Store
 from housemates.policies.auxiliary import Auxiliary
@@ -32,6 +35,7 @@ RECENT = 2000
 """Episodes over which success and the like are averaged in the log."""
 REMEMBERED = 16_000
 """Episodes that tell at the end how good each member is."""
+DISTURBER_SEED = 77
 STAGE_SEED = 500_009
 """What the second stage's seeds lie apart from the first one's."""
 
@@ -41,11 +45,11 @@ class Training:
     """How long and how widely one stage is trained."""
 
     decisions: int = 8_000_000
-    """Decisions of all learners together; presets are sized in these, never in minutes."""
+    """The budget in decisions of all learners together; 0 where it is given in steps. Never in minutes."""
     homes: int = 256
     """Homes simulated at once, shared among the workers."""
     rollout: int = 32
-    """Decisions per learning robot between two updates, on average."""
+    """Decisions per learning robot between two updates, on average; 0 where a rollout is given in steps."""
     seed: int = 0
     """Decides weights, episodes and everything that is drawn."""
     save_every: int = 20
@@ -53,17 +57,27 @@ class Training:
     curriculum: int = 0
     """Decisions over which the probability that a contact ends the episode grows from 0 to 1; 0 for the rules as they are."""
     cut_off: float = 0.0
-    """Share of the workers whose end of a rollout ends it for the others as well (the paper: 0.6). It depends on the clock,
-    so runs cannot be repeated bit by bit; 0 waits for everybody."""
+    """Share of the workers whose end of a rollout ends it for the others as well (DD-PPO: 0.6). It depends on the clock, so
+    runs cannot be repeated bit by bit; 0 waits for everybody."""
     ppo: PPO = field(default_factory=PPO)
     """How policies are improved."""
     rules: Rules = field(default_factory=lambda: Rules(reward=Reward(collision="timeout")))
     """The game."""
+    disturbances: Disturbances = field(default_factory=Disturbances)
+    """Partners of stage 2 that stop or do not react in some episodes."""
+    steps: int = 0
+    """The budget in simulation steps of all homes together (the paper's currency; a step of a home with two robots is one
+    step); 0 where it is given in decisions."""
+    rollout_steps: int = 0
+    """Simulation steps of each home between two updates; 0 where a rollout is given in decisions."""
 
     def __post_init__(self) -> None:
-        for name in ("decisions", "homes", "rollout", "save_every"):
+        for name in ("homes", "save_every"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} = {getattr(self, name)} - it must be at least 1")
+        for name in ("decisions", "steps", "rollout", "rollout_steps"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"{name} = {getattr(self, name)} - it must not be negative")
         if self.seed < 0:
             raise ValueError(f"seed = {self.seed} - a seed must not be negative")
         if not 0 <= self.cut_off <= 1:
@@ -71,9 +85,26 @@ class Training:
 
     def check(self) -> None:
         """Refuse settings that contradict each other; single ones may be changed one after the other before that."""
+        for one, other in (("decisions", "steps"), ("rollout", "rollout_steps")):
+            if (getattr(self, one) > 0) == (getattr(self, other) > 0):
+                both = f"{one} = {getattr(self, one)} and {other} = {getattr(self, other)}"
+                raise ValueError(f"{both} - one of them must be positive and the other 0")
         if self.ppo.per_step and self.ppo.discount != self.rules.discount:
             both = f"ppo.discount = {self.ppo.discount} and rules.discount = {self.rules.discount}"
             raise ValueError(f"{both} - credit per simulation step needs one discount: make them equal")
+
+    def share(self, decisions: int, steps: int) -> float:
+        """Which share of the budget is spent after so many decisions and steps; 1 or more at the end."""
+        return steps / self.steps if self.steps else decisions / self.decisions
+
+    @property
+    def budget(self) -> tuple[str, int]:
+        """In what the budget is counted (`decisions` or `steps`, as rows of the log name it), and how many."""
+        return ("steps", self.steps) if self.steps else ("decisions", self.decisions)
+
+
+BEFORE_STEPS = {"steps": 0, "rollout_steps": 0}
+"""What runs have that were begun before budgets and rollouts could be given in steps."""
 
 
 class Trainer:
@@ -117,14 +148,23 @@ class Trainer:
             self.heads.append(None)
             self.optimisers.append(None)
             if trains:
-                self._learns(index, share * robots * config.rollout)
+                # Stores grow; this is what a rollout of ten steps a decision needs.
+                self._learns(index, share * robots * (config.rollout or -(-config.rollout_steps // 10)))
         slots = method.pairs(0, self.rng, share, robots)
         if slots is None:
             raise ValueError("a method must say who plays before the first update")
-        self.collector = Collector(self.batch, self.players, slots)
+        disturber = None
+        if stage == 2 and config.disturbances.share:
+            disturber = Disturber(self.batch, config.disturbances, [config.seed, self.group.rank, DISTURBER_SEED])
+        self.collector = Collector(self.batch, self.players, slots, disturber)
+        self.alone: float | None = None
+        """Success of the last probe beside a robot that stands still."""
         self.update, self.decisions, self.steps, self.seconds = 0, 0, 0, 0.0
         shapes = {"outcome": (0,), "steps": (0,), "total": (0,), "player": (0, robots), "latent": (0, robots)}
+        shapes |= {"subgoals": (0, 2), "disturbed": (0,)}
         self.recent: dict[str, np.ndarray] = {name: np.zeros(shape) for name, shape in shapes.items()}
+        self.trouble = ""
+        """What was not finite in the last update of this worker."""
         self.stopping = False
         """Set this (from a signal, say) to end `run` after the present update, as if its time were over."""
         self.group.same_weights([p.policy for p in self.players])
@@ -149,8 +189,13 @@ class Trainer:
 
     @property
     def done(self) -> bool:
-        """Whether the budget of decisions is spent."""
-        return self.decisions >= self.config.decisions
+        """Whether the budget is spent."""
+        return self.progress >= 1
+
+    @property
+    def progress(self) -> float:
+        """Which share of the budget is spent."""
+        return self.config.share(self.decisions, self.steps)
 
     def run(self, show: Callable[[dict[str, Any]], None] | None = None, seconds: float | None = None) -> bool:
         """Train until the budget is spent (True) or `seconds` have passed (False); both leave a resume point."""
@@ -159,10 +204,10 @@ class Trainer:
         if self.update == 0 and self.stage == 1:
             self.write_members("start")
         while not self.done:
-            before = self.decisions
+            before = self.progress
             row = self.step()
             # Before the resume point that follows it, so that no interruption leaves a run without its middle.
-            if self.stage == 1 and before < self.config.decisions / 2 <= self.decisions:
+            if self.stage == 1 and before < 0.5 <= self.progress:
                 self.write_members("middle")
             if self.group.rank == 0:
                 resume.append(self.folder / "metrics.jsonl", row)
@@ -182,7 +227,7 @@ class Trainer:
         """One rollout and one update of every learner; returns the row of the log."""
         began = time.perf_counter()
         before, clock = dict(self.collector.seconds), int(self.batch.state.clock.sum())
-        self.method.progress = self.decisions / self.config.decisions
+        self.method.progress = self.progress
         if self.update:
             self.collector.pending = self.method.pairs(self.update, self.rng, self.batch.size, self.batch.robots) or (
                 self.collector.pending
@@ -195,6 +240,7 @@ class Trainer:
         row, closed = self._update()
         self.collector.refresh()
         row |= {f"method/{k}": v for k, v in self.method.after_update([p.store for p in self.players], finished).items()}
+        self._check({k.rpartition("/")[2]: v for k, v in row.items() if k.startswith("method/")})
         steps = int(finished["steps"].sum()) + int(self.batch.state.clock.sum()) - clock
         closed, steps = (int(n) for n in self.group.sums(np.array([closed, steps], np.float64)))
         self._remember(finished)
@@ -202,6 +248,9 @@ class Trainer:
         self.update += 1
         self.decisions += closed
         self.steps += steps
+        if self.stage == 2 and int(PROBES * self.progress) > int(PROBES * self.method.progress):
+            self.alone = self._probe()
+            now = time.perf_counter()
         self.seconds += now - began
         shares = {k: v - before[k] for k, v in self.collector.seconds.items()} | {"update": now - started}
         row |= {f"time/{k}": v / (now - began) for k, v in shares.items()}
@@ -216,21 +265,20 @@ class Trainer:
         enough = None
         if self.config.cut_off and not self.group.alone:
 
-            def enough(closed: int) -> bool:
+            def enough(share: float) -> bool:
                 # As Habitat does: nobody is cut off before a quarter of its rollout.
-                ready = closed >= wanted / 4
-                return ready and self.group.finished(self.update) >= self.config.cut_off * self.group.size
+                return share >= 0.25 and self.group.finished(self.update) >= self.config.cut_off * self.group.size
 
-        finished = self.collector.collect(wanted, enough).arrays()
+        finished = self.collector.collect(wanted, enough, self.config.rollout_steps).arrays()
         self.group.finish(self.update)
         return finished
 
     def _update(self) -> tuple[dict[str, float], int]:
         """Improve every learner; returns what is logged (means over the learners) and how many decisions were learnt from."""
         config, streams = self.config.ppo, self.batch.size * self.batch.robots
-        row: dict[str, float] = {}
-        closed = 0
-        rate, entropy = config.left(max(0.0, 1.0 - self.decisions / self.config.decisions))
+        row: dict[str, Any] = {}
+        closed, self.trouble = 0, ""
+        rate, entropy = config.left(max(0.0, 1.0 - self.progress))
         learners = sum(p.store is not None for p in self.players)
         for index, (player, optimiser) in enumerate(zip(self.players, self.optimisers, strict=True)):
             if player.store is None or optimiser is None:
@@ -245,9 +293,42 @@ class Trainer:
                 player.policy, optimiser, store, ready, config, self.rng, self.group, entropy, scale, self.heads[index]
             )
             closed += int(store.closed.sum())
+            wrong = not_finite(losses)
+            self.trouble = self.trouble or (f"{self.method.place(index)}: {wrong}" if wrong else "")
+            if losses.get("entropy", np.inf) < COLLAPSED:
+                row.setdefault("collapsed", []).append(self.method.place(index))
             for name, value in losses.items():
                 row[f"losses/{name}"] = row.get(f"losses/{name}", 0.0) + value / learners
         return row | {"charts/learning_rate": rate}, closed
+
+    def _probe(self) -> float:
+        """The agent beside a standing robot; the first worker plays."""
+        agent = next(player.policy for player in self.players if player.store is not None)
+        batch, rate = self.batch, 0.0
+        if self.group.rank == 0:
+            place = batch.episodes, batch.homes, batch.world, batch.rules, batch.robots
+            rate = standing_partner(agent, *place, self.update, batch.pixels, min(HOMES, batch.size))
+        return float(self.group.sums(np.array([rate]))[0])
+
+    def verdict(self) -> str | None:
+        """What is wrong with an agent that leaves the work to its partners, None if nothing is or this is stage 1."""
+        row = self._row()
+        return free_riding(row["charts/success"], row.get("charts/agent_subgoals"), self.alone)
+
+    def _check(self, learnt: dict[str, float]) -> None:
+        """End the training on all workers if something is not finite: a loss, a gradient, a weight or what a method learns."""
+        what = self.trouble
+        for name, value in learnt.items():
+            what = what or ("" if np.isfinite(value) else f"the method's {name} is {value}")
+        for index, player in enumerate(self.players):
+            if player.store is not None and not what:
+                name = broken(self._weights(index))
+                what = name and f"{self.method.place(index)}: {name} is not finite"
+        if self.group.any(bool(what)):
+            what = what or "the numbers of another worker are not finite"
+            if self.group.rank == 0:
+                raise give_up(what, self.update + 1, self.folder, dataclasses.asdict(self.config.ppo))
+            raise DivergedError(what)
 
     def _remember(self, finished: dict[str, np.ndarray]) -> None:
         for name, old in self.recent.items():
@@ -268,7 +349,17 @@ class Trainer:
 
     def _row(self) -> dict[str, Any]:
         recent = {name: values[-RECENT:] for name, values in self.recent.items()}
-        outcome = recent["outcome"]
+        outcome, stage2 = recent["outcome"], {}
+        if self.stage == 2:
+            calm = recent["disturbed"] == 0
+            achieved, own = recent["subgoals"][calm].sum(axis=0)
+            stage2 = {"charts/agent_subgoals": float(own / achieved)} if achieved else {}
+            if self.alone is not None:
+                stage2["charts/standing_partner"] = self.alone
+            for k in range(len(KINDS)) if not calm.all() else ():
+                some = outcome[recent["disturbed"] == k]
+                if len(some):
+                    stage2[f"disturbed/{KINDS[k]}_success"] = float((some == OUTCOMES.index("success")).mean())
         rates = {name: float((outcome == k).mean()) if len(outcome) else 0.0 for k, name in enumerate(OUTCOMES) if k}
         return {
             "update": self.update,
@@ -279,12 +370,17 @@ class Trainer:
             "charts/episodes": len(outcome),
             "charts/episodic_return": float(recent["total"].mean()) if len(outcome) else 0.0,
             "charts/episodic_length": float(recent["steps"].mean()) if len(outcome) else 0.0,
+            **stage2,
         }
 
     def write_members(self, moment: str = "") -> None:
         """Write the policies as they are now, for everything that comes after training; moment: start or middle."""
         if self.group.rank == 0:
-            meta = {"environment": self.environment, "decisions": self.decisions, "seed": self.config.seed, **self.meta}
+            spent = {"decisions": self.decisions, "steps": self.steps}
+            meta = {"environment": self.environment, **spent, "seed": self.config.seed, **self.meta}
+            if self.stage == 2 and self.done:
+                row = self._row()
+                meta |= {k: row.get(f"charts/{k}") for k in ("success", "agent_subgoals", "standing_partner")}
             for index, player in enumerate(self.players):
                 if player.store is not None:
                     save_policy(self.folder / self.method.place(index) / moment, player.policy, meta)
@@ -295,6 +391,8 @@ class Trainer:
         arrays, meta = self._state()
         meta["metrics_bytes"] = resume.length(self.folder / "metrics.jsonl")
         resume.save(self.folder / "resume", self.update, arrays, meta, self.group)
+        if self.group.rank == 0:
+            gone_on(self.folder)
         self.write_members()
 
     def load(self) -> bool:
@@ -305,7 +403,12 @@ class Trainer:
                 resume.truncate(self.folder / "metrics.jsonl", 0)
             return False
         arrays, meta = found
-        if meta["config"] != json.loads(json.dumps(dataclasses.asdict(self.config))) or meta["environment"] != self.environment:
+        config = json.loads(json.dumps(dataclasses.asdict(self.config)))
+        before = BEFORE_STEPS | meta["config"]
+        if diverged(self.folder):
+            # The one thing that may change on the way, since it would diverge again.
+            before["ppo"] = config["ppo"]
+        if before != config or meta["environment"] != self.environment:
             raise ValueError(f"{self.folder} was trained with another configuration - resume it with the one in config.json")
         if meta.get("meta", self.meta) != self.meta:
             raise ValueError(f"{self.folder} was trained with another method or task - resume it with that of config.json")
@@ -314,6 +417,7 @@ class Trainer:
                 f"{self.folder} was trained with {meta['workers']} workers - resume it with --workers {meta['workers']}"
             )
         self._restore(arrays, meta)
+        self._check({})
         if self.group.rank == 0:
             resume.truncate(self.folder / "metrics.jsonl", meta["metrics_bytes"])
         return True
@@ -340,6 +444,7 @@ class Trainer:
             "rng": self.rng.bit_generator.state,
             "counters": [self.update, self.decisions, self.steps],
             "seconds": self.seconds,
+            "alone": self.alone,
         }
         return {k: np.ascontiguousarray(v) for k, v in arrays.items()}, meta
 
@@ -376,7 +481,7 @@ class Trainer:
         self.collector.refresh()
         self.rng.bit_generator.state = meta["rng"]
         self.update, self.decisions, self.steps = meta["counters"]
-        self.seconds = meta["seconds"]
+        self.seconds, self.alone = meta["seconds"], meta["alone"]
 
 
 def environment_hash(episodes: Episodes, rules: Rules, robots: int) -> str:

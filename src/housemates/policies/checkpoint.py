@@ -39,7 +39,9 @@ def save_policy(folder: Path | str, policy: Policy, meta: dict[str, Any]) -> Non
     folder = Path(folder)
     if policy.config.actions != len(ACTIONS):
         raise ValueError(f"the policy has {policy.config.actions} actions - only policies of {len(ACTIONS)} actions are saved")
-    weights = save({name: tensor.detach().cpu().contiguous() for name, tensor in policy.state_dict().items()})
+    tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in policy.state_dict().items()}
+    _check_finite(folder / WEIGHTS, tensors)
+    weights = save(tensors)
     description = {
         "format": FORMAT,
         "code": housemates.__version__,
@@ -137,6 +139,13 @@ def _check_weights(path: Path, weights: dict[str, torch.Tensor], expected: dict[
         if weights[name].shape != expected[name].shape or weights[name].dtype != expected[name].dtype:
             found, wanted = list(weights[name].shape), list(expected[name].shape)
             raise ValueError(f"{path} has {name} of shape {found} instead of {wanted} - it does not fit {DESCRIPTION}")
+    _check_finite(path, weights)
+
+
+def _check_finite(path: Path, weights: dict[str, torch.Tensor]) -> None:
+    for name, values in weights.items():
+        if not bool(torch.isfinite(values).all()):
+            raise ValueError(f"{path} has numbers in {name} that are not finite: its training diverged - take an earlier one")
 
 
 def _write(path: Path, content: bytes) -> None:

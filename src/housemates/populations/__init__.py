@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from housemates.learning.method import Method
+from housemates.learning.settings import change
 from housemates.policies.config import PolicyConfig
 from housemates.populations.bdp import BDP, BDPSeparate, BDPSettings
 from housemates.populations.discriminator import Diversity
@@ -37,6 +38,8 @@ class MethodSpec:
     """Stage 1 from (config, robots, seed, settings); none if there is only stage 2."""
     settings: Any = field(default_factory=NoSettings)
     """Default settings: a frozen dataclass; --change method.NAME=VALUE changes them."""
+    fixed: tuple[str, ...] = ()
+    """Settings that make the method what it is: another value is another method."""
     two_stages: bool = True
     """Whether a coordination agent is trained with the population."""
     observations: str = ""
@@ -69,20 +72,33 @@ METHODS = {
         "PBT-State", "PBT on the ground-truth predicates (oracle)", PBT, PopulationSettings(), observations="predicates"
     ),
     "bdp": MethodSpec("BDP", "one policy with 8 latents, paid for behaviours that can be told apart", BDP, BDPSettings()),
+    "bdp_literal": MethodSpec(
+        "BDP (literal)",
+        "BDP with the paper's own numbers in every preset: no taste, one weight throughout, a warm-up of a tenth",
+        BDP,
+        BDPSettings(),
+        fixed=("latents", "weight", "late_weight", "window", "quiet", "branches", "taste"),
+    ),
     "bdp_no_discriminator": MethodSpec(
-        "BDP-[Discrim]", "ablation: one policy with latents, paid for the task alone", BDP, BDPSettings(weight=0.0)
+        "BDP-[Discrim]",
+        "ablation: one policy with latents, paid for the task alone",
+        BDP,
+        BDPSettings(weight=0.0),
+        fixed=("weight", "branches"),
     ),
     "bdp_no_latent_no_discriminator": MethodSpec(
         "BDP-[Discrim, Latent]",
         "ablation: 8 memories and heads behind a shared encoder, paid for the task alone",
         BDP,
         BDPSettings(weight=0.0, branches=True),
+        fixed=("weight", "branches"),
     ),
     "bdp_shared_encoder": MethodSpec(
         "BDP-[Latent (Shared Enc)]",
         "ablation: 8 memories and heads behind a shared encoder, paid for being told apart",
         BDP,
         BDPSettings(branches=True),
+        fixed=("branches",),
     ),
     "bdp_separate": MethodSpec(
         "BDP-[Latent (Sep Enc)]", "ablation: 8 separate policies, paid for being told apart", BDPSeparate, Diversity()
@@ -97,3 +113,13 @@ METHODS = {
     ),
 }
 """All methods by name."""
+
+
+def change_method(method: str, settings: Any, name: str, text: str) -> Any:
+    """A method's settings with one changed, as `housemates train --change method.NAME=TEXT` says it."""
+    changed = change(settings, name, text)
+    if name in METHODS[method].fixed and changed != settings:
+        raise ValueError(
+            f"method.{name}={text} - '{method}' is what it is by {name} = {getattr(settings, name)}; train another method"
+        )
+    return changed

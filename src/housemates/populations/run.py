@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import platform
 import signal
+import sys
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -25,11 +26,13 @@ from housemates.checksums import read_json
 from housemates.homes.home import Home
 from housemates.kernels.files import write_json
 from housemates.learning import distributed
+from housemates.learning.disturbances import Disturbances
+from housemates.learning.divergence import diverged
 from housemates.learning.method import Method
 from housemates.learning.record import Record
 from housemates.learning.resume import held
-from housemates.learning.settings import from_json, nearest, to_json
-from housemates.learning.trainer import Trainer, Training
+from housemates.learning.settings import change, from_json, nearest, to_json
+from housemates.learning.trainer import BEFORE_STEPS, Trainer, Training
 from housemates.policies.checkpoint import read_description
 from housemates.policies.config import PolicyConfig
 from housemates.policies.partners import PARTNERS, POPULATION, Partner, population, read_partners, resolve_all, write_partners
@@ -41,6 +44,7 @@ CONFIG = "config.json"
 STAGE = "stage1"
 STAGE2 = "stage2"
 STAGES = ((1,), (2,), (1, 2))
+REMEDY = "with other partners it will fail; train longer, or with more --change disturbances.share=0.5"
 REDRAW = 10
 """Updates between two draws of partners in stage 2, for methods that do not say it (paper: 10)."""
 
@@ -145,6 +149,21 @@ def extend(folder: Path) -> None:
         _write(folder, replace(run, stages=(1, 2)))
 
 
+def amend(folder: Path, run: Run, changes: Sequence[str]) -> Run:
+    """A run that diverged goes on with other settings of PPO; everything else stays as it was begun."""
+    there = any(diverged(folder / stage) for stage in (STAGE, STAGE2))
+    for setting in changes:
+        key, equals, text = setting.partition("=")
+        if not there or not equals or not key.startswith("ppo."):
+            only = "only ppo.NAME=VALUE may change, of a run that diverged"
+            raise ValueError(
+                f"a run cannot change while it is resumed ({only}) - leave out --change {setting}, or start a new one"
+            )
+        run = replace(run, training=change(run.training, key, text))
+    _write(folder, run)
+    return run
+
+
 def read(folder: Path) -> Run:
     """The run in a folder."""
     path = folder / CONFIG
@@ -162,6 +181,8 @@ def _complete(values: dict[str, Any], path: Path) -> dict[str, Any]:
     whole: dict[str, Any] = {"stages": [1], "population": [], "zero_shot": True, "settings": None} | values
     if isinstance(whole.get("policy"), dict):
         whole["policy"] = {"branches": False, "taste": 0.0} | whole["policy"]
+    if isinstance(whole.get("training"), dict):
+        whole["training"] = BEFORE_STEPS | {"disturbances": to_json(Disturbances())} | whole["training"]
     spec = METHODS.get(whole.get("method", ""))
     if spec is not None and whole["settings"] is not None:
         known = {name: value for name, value in LATER.items() if hasattr(spec.settings, name)}
@@ -187,7 +208,8 @@ def complete(folder: Path, stage: int | None = None) -> bool:
             continue
         if not (places[number] / "policy.json").is_file():
             return False
-        if read_description(places[number])["meta"].get("decisions", 0) < run.training.decisions:
+        spent = read_description(places[number])["meta"]
+        if run.training.share(spent.get("decisions", 0), spent.get("steps", 0)) < 1:
             return False
     return True
 
@@ -243,6 +265,8 @@ def _work(
             trainer.load()
             if not _train(folder, run, stage, trainer, until, wandb, quiet):
                 return False
+            if group.rank == 0 and (fault := trainer.verdict()):
+                print(f"housemates: {folder}: {fault} - {REMEDY}", file=sys.stderr, flush=True)
             if stage == 1 and group.rank == 0:
                 write_population(folder, run, trainer)
             group.wait()
@@ -303,7 +327,7 @@ def _train(folder: Path, run: Run, stage: int, trainer: Trainer, until: float | 
     numbered = f" stage {stage}" if len(run.stages) > 1 else ""
     title = f"{run.method}{numbered}, {run.task}, {run.observations} ({folder})"
     shown = trainer.group.rank == 0 and not quiet
-    record = Record(trainer.folder, title, run.training.decisions, wandb, to_json(run)) if shown else nullcontext()
+    record = Record(trainer.folder, title, run.training.budget, wandb, to_json(run)) if shown else nullcontext()
     with stopping(trainer), record as show:
         return trainer.run(show, None if until is None else until - time.monotonic())
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from housemates.learning.disturbances import Disturbances
 from housemates.learning.ppo import PPO
 from housemates.learning.settings import nearest
 from housemates.learning.trainer import Training
@@ -16,8 +17,21 @@ Observations = Literal["state", "depth", "blind", "predicates", "rgb"]
 
 RECIPE = PPO(learning_rate=1e-3, entropy_end=0.0, minibatches=8, decay=0.98, normalise_value=True)
 """What learns best per minute on two cores, of all that was tried (docs/learning.md)."""
-DIVERSITY = {"taste": 1.0, "weight": 0.015, "late_weight": 0.1, "quiet": 0.05}
-"""Of BDP in laptop networks with short budgets: with the paper's own numbers all latents stay alike (docs/methods/bdp.md)."""
+DISTURBED = Disturbances(share=0.4)
+"""Stage 2 with undisturbed partners alone often ends with an agent that stands aside (docs/methods/disturbances.md)."""
+PAID = {"weight": 0.015, "late_weight": 0.1, "quiet": 0.05}
+"""How BDP pays for being told apart in laptop networks with short budgets (docs/methods/bdp.md)."""
+TASTE = {"taste": 1.0}
+"""Its latents' own preferences: with the paper's own numbers all of them stay alike."""
+DIVERSITY: dict[str, dict[str, Any]] = {
+    "bdp": PAID | TASTE,
+    "bdp_rgb": PAID | TASTE,
+    "bdp_state": PAID | TASTE,
+    "bdp_no_discriminator": TASTE,
+    "bdp_shared_encoder": PAID,
+    "bdp_separate": PAID,
+}
+"""Settings of the presets for small networks, by method. Who is not here trains with its own (`bdp_literal`, say)."""
 
 LAPTOP_NETWORKS: dict[str, Callable[[], PolicyConfig]] = {
     "state": PolicyConfig.state,
@@ -58,8 +72,8 @@ class Preset:
     """Where they come from for KITCHEN_TASKS, if not from there too."""
     training: Training = field(default_factory=Training)
     """How long and how widely."""
-    method: dict[str, Any] = field(default_factory=dict)
-    """Settings by name for methods that have them."""
+    methods: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Settings of methods, by the method's name: what is meant for one of them never reaches another."""
 
     def policy(self, observations: str, robots: int) -> PolicyConfig:
         """The network for some observations."""
@@ -73,7 +87,6 @@ class Preset:
         """The split that robots train in for a task."""
         return self.kitchens if self.kitchens and task in KITCHEN_TASKS else self.split
 
-    def settings(self, settings: Any) -> Any:
-        """A method's settings with those of the preset; what makes the method what it is (an ablation, say) stays."""
-        free = {f.name for f in fields(settings) if getattr(settings, f.name) == f.default}
-        return replace(settings, **{name: value for name, value in self.method.items() if name in free})
+    def settings(self, method: str, settings: Any) -> Any:
+        """A method's own settings with those that the preset has for it."""
+        return replace(settings, **self.methods.get(method, {}))

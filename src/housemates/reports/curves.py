@@ -96,6 +96,6 @@ def learning_curves(curves: list[Curve], task: str) -> Figure:
         axes[row][0].set_ylabel(f"{STAGES[stage]}\npercent of episodes")
     for axis in axes[-1]:
         axis.set_xlabel(f"decisions, {scale}")
-    figure.suptitle(f"{paper.TASKS[task]}: how the episodes of the training ended", fontsize=10)
+    figure.suptitle(f"{paper.task_title(task)}: how the episodes of the training ended", fontsize=10)
     figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=min(len(handles), 5))
     return figure

@@ -33,6 +33,7 @@ COLOURS = {
     "sp": "#0072B2", "pbt": "#E69F00", "bdp": "#D55E00", "fcp": "#009E73", "trajedi": "#CC79A7", "pbt_state": "#56B4E9",
     "gt_coord": "#555555", "solo": "#999999", "bdp_no_discriminator": "#8c564b", "bdp_no_latent_no_discriminator": "#5e4fa2",
     "bdp_shared_encoder": "#117733", "bdp_separate": "#882255", "bdp_rgb": "#AA4499", "bdp_state": "#332288",
+    "bdp_literal": "#b2182b",
 }  # fmt: skip
 """One colour per method, after Okabe and Ito."""
 MARKERS = "osD^vhp<>H8d"
@@ -128,7 +129,7 @@ def success_by_method(rows: Rows, task: str, seed: int = 0) -> Figure:
                 axis.plot(x - 0.2, printed[0], "D", ms=5, mfc="white", mec="black", mew=1.2, zorder=7)
                 printed_any = True
         axis.set_title(
-            f"{paper.TASKS[task]}: {'training population' if evaluation == 'train_pop' else 'unseen partners (ZSC)'}"
+            f"{paper.task_title(task)}: {'training population' if evaluation == 'train_pop' else 'unseen partners (ZSC)'}"
         )
         names = [label(m) + (f"\n({o})" if len(seen_in) > 1 else "") for _, m, o, _ in found]
         axis.set_xticks(
@@ -167,7 +168,7 @@ def success_by_partner(rows: Rows, task: str) -> Figure:
         )
     axis.set_yticks(range(len(order)), [("script: " if kinds[p] == "script" else "") + short(p) for p in order])
     axis.set(xlim=(-2, 102), ylim=(len(order) - 0.5, -0.5), xlabel="success, percent")
-    axis.set_title(f"{paper.TASKS[task]}: success with every unseen partner")
+    axis.set_title(f"{paper.task_title(task)}: success with every unseen partner")
     scripts = sum(kinds[p] == "script" for p in order)
     if 0 < scripts < len(order):
         axis.axhline(scripts - 0.5, color=FAINT, lw=0.8, ls=":")
@@ -186,7 +187,7 @@ def cross_play(rows: Rows, task: str) -> Figure:
     figure, axes = canvas(1, 1, min(1.6 + 0.32 * len(left), 11.0))
     names = [short(name) if name.startswith("script/") else SHIPPED.sub("", name) for name in left]
     draw_matrix(axes[0][0], 100 * matrix, names, [short(p) for p in right], "success, percent", 100)
-    axes[0][0].set_title(f"{paper.TASKS[task]}: agents (rows) with partners (columns)")
+    axes[0][0].set_title(f"{paper.task_title(task)}: agents (rows) with partners (columns)")
     return figure
 
 

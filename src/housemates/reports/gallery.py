@@ -49,9 +49,9 @@ def _jobs(rows: Rows, sources: Sequence[Source], seed: int) -> list[tuple[str, s
     jobs: list[tuple[str, str, str, Callable[[], Figure]]] = []
 
     def add(group: str, words: str, draw: Callable[[], Figure], more: str = "") -> None:
-        jobs.append((group, f"{group}_{task}{more}", f"{paper.TASKS[task]}: {words}", draw))
+        jobs.append((group, f"{group}_{task}{more}", f"{paper.task_title(task)}: {words}", draw))
 
-    for task in paper.TASKS:
+    for task in paper.in_order(rows.distinct("task")):
         mine = rows.only(task=task)
         strangers, everybody = mine.only(evaluation="zsc"), mine.only(evaluation="crossplay")
         if len(mine.only(evaluation=("zsc", "train_pop"))):

@@ -45,13 +45,16 @@ def subgoal_table(rows: Rows, task: str) -> Table:
         partners, found = shares(mine, "zsc")
         for partner, column in zip(partners, found.T, strict=True):
             lines.append((label(method), seen, partner, *(Cell(100 * share, digits=0) for share in column)))
-    title = f"{paper.TASKS[task]}: p(sub-goal done by the coordination agent given the partner), percent"
+    title = f"{paper.task_title(task)}: p(sub-goal done by the coordination agent given the partner), percent"
     notes = ("All seeds together. What is missing to 100 was done by the partner or by nobody.",)
-    return Table(f"subgoals_{task}", title, ("method", "sees", "partner", *subgoal_names(task)), tuple(lines), notes)
+    names = subgoal_names(task, max((len(line) - 3 for line in lines), default=0))
+    return Table(f"subgoals_{task}", title, ("method", "sees", "partner", *names), tuple(lines), notes)
 
 
-def subgoal_names(task: str) -> list[str]:
-    """The sub-goals of a task in words."""
+def subgoal_names(task: str, count: int) -> list[str]:
+    """The sub-goals of a task in words; of a task that is not known here as many as there are in its rows, numbered."""
+    if task not in TASKS:
+        return [f"sub-goal {k + 1}" for k in range(count)]
     return [f"{s.verb} {THINGS.get(s.thing, s.thing)}" for s in TASKS[task].subgoals]
 
 
@@ -60,7 +63,7 @@ def heat_map(rows: Rows, task: str, observations: str) -> Figure:
     wanted = rows.only(task=task, evaluation=("zsc", "train_pop"), observations=observations)
     wide = {m: mine for _, m, _, mine in groups(wanted) if len(mine.only(evaluation="zsc"))}
     methods = sorted(wide, key=lambda m: FIRST.index(m) if m in FIRST else len(FIRST))[:MOST_METHODS]
-    names = subgoal_names(task)
+    names = subgoal_names(task, int((wanted["subgoals"] >= 0).any(axis=0).sum()))
     both = [e for e in ("zsc", "train_pop") if any(len(wide[m].only(evaluation=e)) for m in methods)]
     tall = 0.9 + len(both) * (1.0 + 0.26 * len(names))
     figure, axes = canvas(len(both) * _lines(methods), _across(methods), tall * _lines(methods) - 0.4, sharey=True)
@@ -79,7 +82,8 @@ def heat_map(rows: Rows, task: str, observations: str) -> Figure:
     for k in range(len(methods), _lines(methods) * _across(methods)):
         for b in range(len(both)):
             axes[len(both) * (k // _across(methods)) + b][k % _across(methods)].set_axis_off()
-    figure.suptitle(f"{paper.TASKS[task]} ({observations}): p(sub-goal done by the coordination agent | partner)", fontsize=10)
+    title = f"{paper.task_title(task)} ({observations}): p(sub-goal done by the coordination agent | partner)"
+    figure.suptitle(title, fontsize=10)
     return figure
 
 

@@ -6,6 +6,8 @@ whether they are standard deviations or standard errors (spec 11.2).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 LABELS = {
     "pbt_state": "PBT-State",
     "gt_coord": "GT Coord",
@@ -14,6 +16,7 @@ LABELS = {
     "fcp": "FCP",
     "trajedi": "TrajeDi",
     "bdp": "BDP",
+    "bdp_literal": "BDP (literal)",
     "bdp_no_discriminator": "BDP-[Discrim]",
     "bdp_no_latent_no_discriminator": "BDP-[Discrim, Latent]",
     "bdp_shared_encoder": "BDP-[Latent (Shared Enc)]",
@@ -25,6 +28,19 @@ LABELS = {
 """The paper's names of the methods, in the order of its tables."""
 TASKS = {"set_table": "Set Table", "tidy_house": "Tidy House", "prepare_groceries": "Prepare Groceries"}
 """The paper's names of the tasks, in the order of its tables."""
+
+
+def task_title(task: str) -> str:
+    """The paper's name of a task, or its own if the paper does not have it."""
+    return TASKS.get(task, task)
+
+
+def in_order(tasks: Iterable[str]) -> tuple[str, ...]:
+    """Tasks in the order of the paper's tables, then those that it does not have."""
+    found = set(tasks)
+    return (*(task for task in TASKS if task in found), *sorted(found - TASKS.keys()))
+
+
 METHODS = ("pbt_state", "gt_coord", "sp", "pbt", "fcp", "trajedi", "bdp")
 """Columns of tables 1 and 5."""
 GAIN_METHODS = ("pbt_state", "sp", "pbt", "fcp", "trajedi", "bdp")

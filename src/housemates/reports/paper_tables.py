@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from housemates.evaluation.metrics import Rows, efficiency_gain, learned, mean_over_partners, per_run, scripted
+from housemates.evaluation.rows import UNKNOWN
 from housemates.evaluation.stats import over_seeds
 from housemates.reports import paper
 from housemates.reports.tables import Cell, Table, percent
@@ -19,7 +20,9 @@ EVALUATIONS = {"train_pop": "train-pop", "zsc": "ZSC"}
 """The paper's names of the two evaluations."""
 SEEN = ("depth", "rgb", "state", "predicates")
 """The order of our lines."""
-NOT_ZERO_SHOT, MIXED = "†", "‡"
+LITERAL = "bdp_literal"
+NOT_ZERO_SHOT, MIXED, UNLIKE, OTHERS = "†", "‡", "§", "¶"
+NOT_RECORDED = "not recorded"
 SAME_BUDGET = 0.01
 """Trainings end with a whole rollout: budgets that differ by less are the same."""
 PRINTED_NOTE = (
@@ -27,7 +30,9 @@ PRINTED_NOTE = (
 )
 MARKS = {
     NOT_ZERO_SHOT: f"{NOT_ZERO_SHOT} not zero-shot: some of these partners had a part in the training.",
-    MIXED: f"{MIXED} the seeds were trained with different numbers of decisions.",
+    MIXED: f"{MIXED} the seeds were trained with different budgets (decisions or simulation steps).",
+    UNLIKE: f"{UNLIKE} the seeds were trained by different presets or see pictures of different sizes (or nobody recorded it).",
+    OTHERS: f"{OTHERS} the seeds did not meet the same partners in the same episodes: each is averaged over what it met.",
 }
 Measure = Callable[[Rows], Cell]
 
@@ -42,7 +47,7 @@ def success_table(rows: Rows) -> Table:
     """Table 1: success with the training population and with holdouts, percent."""
     title = "Table 1. Success with the training population (train-pop) and with unseen partners (ZSC), percent"
     kinds = {name: (label, rows.only(evaluation=name)) for name, label in EVALUATIONS.items()}
-    return _table("table1", title, paper.METHODS, paper.SUCCESS, kinds, tuple(paper.TASKS), success_cell)
+    return _table("table1", title, with_literal(paper.METHODS, rows), paper.SUCCESS, kinds, _tasks(rows), success_cell)
 
 
 def gain_table(rows: Rows) -> Table:
@@ -50,7 +55,7 @@ def gain_table(rows: Rows) -> Table:
     title = "Table 2. Cooperation efficiency gain L1 / L2 - 1 over the scripted solo robot, percent"
     kinds = {name: (label, rows.only(evaluation=name)) for name, label in EVALUATIONS.items()}
     lines: dict[str, Measure] = {"": gain_cell, "failures = 750 steps": _gain("failures")}
-    table = _table("table2", title, paper.GAIN_METHODS, paper.GAIN, kinds, tuple(paper.TASKS), lines)
+    table = _table("table2", title, with_literal(paper.GAIN_METHODS, rows), paper.GAIN, kinds, _tasks(rows), lines)
     notes = (
         "ours: only episodes in which both the team and the solo robot succeed, the team's success rate behind it; "
         "the second line counts every failure as 750 steps.",
@@ -74,13 +79,24 @@ def type_table(rows: Rows) -> Table:
     title = "Table 5. Zero-shot success by the type of the unseen partner, percent"
     strangers = rows.only(evaluation="zsc")
     kinds = {"scripted": ("scripted", scripted(strangers)), "learned": ("learned", learned(strangers))}
-    return _table("table5", title, paper.GAIN_METHODS, paper.BY_TYPE, kinds, tuple(paper.TASKS), success_cell)
+    methods = with_literal(paper.GAIN_METHODS, rows)
+    return _table("table5", title, methods, paper.BY_TYPE, kinds, _tasks(rows), success_cell)
+
+
+def with_literal(methods: tuple[str, ...], rows: Rows) -> tuple[str, ...]:
+    """Columns of a table, with one for BDP as the paper has it if that was trained (our presets' BDP is a variant)."""
+    return (*methods, LITERAL) if len(rows.only(method=LITERAL)) else methods
+
+
+def _tasks(rows: Rows) -> tuple[str, ...]:
+    """The paper's tasks, and those of the rows that it does not have."""
+    return paper.in_order([*paper.TASKS, *rows.distinct("task")])
 
 
 def observations_table(rows: Rows) -> list[Table]:
     """The paper's comparison of observations in the text, if there is anything of ours to compare."""
     methods = tuple(paper.OBSERVATIONS["prepare_groceries", "zsc"])
-    tasks = tuple(t for t in paper.TASKS if len(rows.only(task=t, method=("bdp_rgb", "bdp_state"))))
+    tasks = tuple(t for t in _tasks(rows) if len(rows.only(task=t, method=("bdp_rgb", "bdp_state"))))
     if not tasks:
         return []
     title = "Other observations (numbers of the paper's text, two seeds), zero-shot success, percent"
@@ -104,10 +120,74 @@ def gain_cell(rows: Rows, kind: str = "success") -> Cell:
 
 
 def marks_of(rows: Rows) -> str:
-    """Signs for what a reader must know of a cell."""
-    mixed = rows["decisions"].max() > (1 + SAME_BUDGET) * rows["decisions"].min()
-    strangers = rows["evaluation"] == "zsc"
-    return (NOT_ZERO_SHOT if (strangers & ~rows["zero_shot"]).any() else "") + (MIXED if mixed else "")
+    """Signs for what a reader must know of a cell that averages these rows."""
+    if not len(rows):
+        return ""
+    strangers, trained = rows["evaluation"] == "zsc", rows.take(rows["decisions"] > 0)
+    found = NOT_ZERO_SHOT if (strangers & ~rows["zero_shot"]).any() else ""
+    if not len(trained):
+        return found
+    steps = steps_of(trained)
+    known = steps[steps >= 0]
+    unlike_steps = len(known) > 0 and (len(known) < len(steps) or _differ(known))
+    found += MIXED if _differ(trained["decisions"]) or unlike_steps else ""
+    found += UNLIKE if len(trained.distinct("preset")) > 1 or len(trained.distinct("pixels")) > 1 else ""
+    return found + (OTHERS if _met_others(trained) else "")
+
+
+def _differ(budgets: np.ndarray) -> bool:
+    return bool(budgets.max() > (1 + SAME_BUDGET) * budgets.min())
+
+
+def _met_others(rows: Rows) -> bool:
+    """Whether the runs of these rows met different strangers, or the same in other episodes; populations are a run's own."""
+    strangers = rows.take(rows["evaluation"] != "train_pop")
+    met = [strangers.only(agent_run=run) for run in strangers.distinct("agent_run")]
+    games = [set(zip(mine["partner"].tolist(), mine["episode"].tolist(), strict=True)) for mine in met]
+    return any(other != games[0] for other in games[1:])
+
+
+def steps_of(rows: Rows) -> np.ndarray:
+    """Simulation steps [N] of the training over both stages, UNKNOWN where they were not recorded."""
+    first, second = rows["stage1_steps"], rows["stage2_steps"]
+    return np.where((first < 0) | (second < 0), UNKNOWN, first + second)
+
+
+def number(count: float) -> str:
+    """A budget in short: `24.0 M`, `600 k`."""
+    return f"{count / 1e6:.1f} M" if count >= 1e6 else f"{count / 1e3:.0f} k"
+
+
+def decisions_text(rows: Rows) -> str:
+    """Decisions of the training, over both stages: `24.0 M`, or a range."""
+    return _range([number(d) for d in rows.distinct("decisions")])
+
+
+def steps_text(rows: Rows) -> str:
+    """Simulation steps of the training, over both stages: `24.0 M`, a range, or that they were not recorded."""
+    found = np.unique(steps_of(rows))
+    known = [number(count) for count in found if count >= 0]
+    if not known:
+        return NOT_RECORDED
+    return _range(known) + (f" (some {NOT_RECORDED})" if len(known) < len(found) else "")
+
+
+def _range(texts: list[str]) -> str:
+    return texts[0] if texts[0] == texts[-1] else f"{texts[0]} – {texts[-1]}"
+
+
+def trained_with(rows: Rows) -> tuple[str, ...]:
+    """A note on the budgets of everybody in a table: decisions and simulation steps, over both stages."""
+    told = []
+    for method in (*paper.LABELS, *sorted(set(rows.distinct("method")) - paper.LABELS.keys())):
+        for seen in rows.only(method=method).distinct("observations"):
+            mine = rows.only(method=method, observations=seen)
+            mine = mine.take(mine["decisions"] > 0)
+            if len(mine):
+                name, steps = paper.LABELS.get(method, method), steps_text(mine)
+                words = f"{steps} steps" if steps[0].isdigit() else f"steps {steps}"
+                told.append(f"{name} ({seen}) {decisions_text(mine)} decisions, {words}")
+    return (f"Trained with, both stages together: {'; '.join(told)}.",) if told else ()
 
 
 def explain(rows: Sequence[Sequence[str | Cell]]) -> tuple[str, ...]:
@@ -148,14 +228,16 @@ def _table(
             if known:
                 theirs.add(len(rows))
                 cells = [_printed(known.get(method), digits) for method in methods]
-                rows.append((paper.TASKS[task], label, "paper", *cells))
+                rows.append((paper.task_title(task), label, "paper", *cells))
             for source, by_method in lines_of(found.only(task=task), methods):
                 for what, each in measures.items():
                     cells = [each(by_method[method]) for method in methods]
                     if not what or any(not np.isnan(c.value) for c in cells):
-                        rows.append((paper.TASKS[task], label, source + (f", {what}" if what else ""), *cells))
+                        rows.append((paper.task_title(task), label, source + (f", {what}" if what else ""), *cells))
     columns = ("task", "partners", "source", *(paper.LABELS[method] for method in methods))
-    return Table(name, title, columns, tuple(rows), (PRINTED_NOTE, *explain(rows)), frozenset(theirs))
+    everybody = [found.only(method=methods, task=tasks) for _, found in kinds.values()]
+    notes = (PRINTED_NOTE, *dict.fromkeys(note for found in everybody for note in trained_with(found)), *explain(rows))
+    return Table(name, title, columns, tuple(rows), notes, frozenset(theirs))
 
 
 def _printed(value: paper.Printed | None, digits: int) -> Cell:
@@ -165,7 +247,8 @@ def _printed(value: paper.Printed | None, digits: int) -> Cell:
 def _ablation(name: str, title: str, methods: tuple[str, ...], rows: Rows) -> Table:
     """The paper has these on Set Table only; ours stand there and wherever an ablation was trained."""
     special = tuple(m for m in methods if m not in ("pbt", "bdp"))
-    tasks = tuple(t for t in paper.TASKS if t == "set_table" or len(rows.only(task=t, method=special)))
+    tasks = tuple(t for t in _tasks(rows) if t == "set_table" or len(rows.only(task=t, method=special)))
+    methods = with_literal(methods, rows)
     kinds = {kind: (label, rows.only(evaluation=kind)) for kind, label in EVALUATIONS.items()}
     return _table(name, f"{title}, success in percent", methods, paper.ABLATIONS, kinds, tasks, success_cell)
 
@@ -177,9 +260,11 @@ def _gain(kind: str) -> Measure:
 def _actual_lengths(kinds: dict[str, tuple[str, Rows]]) -> tuple[str, ...]:
     """The third reading of the gain, for a footnote: it rewards teams that crash early."""
     told = []
-    for task, title in paper.TASKS.items():
+    everything = [task for _, found in kinds.values() for task in found.distinct("task")]
+    for task in paper.in_order(everything):
+        title = paper.task_title(task)
         for label, found in kinds.values():
-            for source, by_method in lines_of(found.only(task=task), paper.GAIN_METHODS):
+            for source, by_method in lines_of(found.only(task=task), with_literal(paper.GAIN_METHODS, found)):
                 cells = {paper.LABELS[m]: gain_cell(mine, "actual") for m, mine in by_method.items()}
                 values = [f"{m} {cell.value:+.0f} %" for m, cell in cells.items() if not np.isnan(cell.value)]
                 if values:

@@ -119,7 +119,7 @@ def lead(rows: Rows) -> str:
     """What the report is about, in one sentence; best responses are not what it is about."""
     entrants = rows.take(rows["evaluation"] != BEST_RESPONSE)
     rows = entrants if len(entrants) else rows
-    tasks = ", ".join(paper.TASKS[task] for task in _tasks(rows))
+    tasks = ", ".join(paper.task_title(task) for task in _tasks(rows))
     methods = dict.fromkeys(summary.label(m) for _, m, _, _ in summary.groups(rows) if m != "solo")
     strangers = rows.only(evaluation="zsc")
     partners, homes = len(strangers.distinct("partner")), len(rows.distinct("home"))
@@ -140,7 +140,8 @@ def how_made(sources: Sequence[Source], rows: Rows, paths: Sequence[Path], out: 
         told |= {
             "observations": config.get("observations"),
             "seed": training.get("seed"),
-            "decisions": training.get("decisions"),
+            "decisions": training.get("decisions") or None,
+            "steps": training.get("steps") or None,
         }
         told["population"] = " ".join(config.get("population", ()))
         wanted = " ".join(f"--{name} {value}" for name, value in told.items() if value not in (None, ""))
@@ -170,7 +171,7 @@ def how_made(sources: Sequence[Source], rows: Rows, paths: Sequence[Path], out: 
 
 
 def _tasks(rows: Rows) -> list[str]:
-    return [task for task in paper.TASKS if task in rows.distinct("task")]
+    return list(paper.in_order(rows.distinct("task")))
 
 
 def _controls_missing(rows: Rows) -> list[str]:

@@ -18,13 +18,25 @@ from housemates.evaluation.metrics import (
     proximity,
     worst_partners,
 )
+from housemates.evaluation.rows import BUDGETS
 from housemates.evaluation.stats import RESAMPLES, Scores, bootstrap_iqm, bootstrap_proximity, compare, over_seeds, scores
 from housemates.policies.partners import BEST_RESPONSE
 from housemates.reports import paper
-from housemates.reports.paper_tables import SEEN, explain, success_cell
+from housemates.reports.paper_tables import (
+    SEEN,
+    decisions_text,
+    explain,
+    marks_of,
+    number,
+    steps_text,
+    success_cell,
+    trained_with,
+)
 from housemates.reports.tables import Cell, Table, interval, percent
 from housemates.sim.scripted import SCRIPTS
 
+NOT_KNOWN = "unknown"
+"""What was not written down when a run was trained."""
 CONTROLS = {
     "blind": "cannot sense its partner",
     "random": "partner acts at random",
@@ -36,7 +48,7 @@ CONTROLS = {
 def groups(rows: Rows) -> Iterator[tuple[str, str, str, Rows]]:
     """(task, method, observations, rows), in the order of the paper's tables."""
     order = {method: k for k, method in enumerate(paper.LABELS)}
-    for task in [t for t in paper.TASKS if t in rows.distinct("task")]:
+    for task in paper.in_order(rows.distinct("task")):
         mine = rows.only(task=task)
         for method in sorted(mine.distinct("method"), key=lambda m: (order.get(m, len(order)), m)):
             here = mine.only(method=method)
@@ -64,22 +76,26 @@ def zero_shot_table(rows: Rows, seed: int = 0, resamples: int = RESAMPLES) -> Ta
         found = scores(mine)
         lines.append(
             (
-                paper.TASKS[task],
+                paper.task_title(task),
                 label(method),
                 seen,
-                budget(mine),
+                presets(mine),
+                pictures(mine),
+                decisions_text(mine),
+                steps_text(mine),
                 success_cell(mine),
-                interval(bootstrap_iqm(found, seed, resamples)),
-                percent(over_seeds(per_run(mine, worst_partners))),
+                replace(interval(bootstrap_iqm(found, seed, resamples)), mark=marks_of(mine)),
+                percent(over_seeds(per_run(mine, worst_partners)), marks_of(mine)),
                 _ends(mine, "collision"),
                 _ends(mine, "timeout"),
                 _near(mine, found, best_responses(rows.only(task=task)), seed, resamples),
             )
         )
-    columns = ("task", "method", "sees", "decisions", "success", "IQM [95 %]", "worst 20 %")
+    columns = ("task", "method", "sees", "preset", "pictures", "decisions", "steps", "success", "IQM [95 %]", "worst 20 %")
     columns += ("collision", "time-out", "BR-Prox")
     notes = (
-        "Percent; success, worst 20 % (the worst fifth of the partners, rounded up), collision and time-out: plain mean over "
+        "Decisions and simulation steps of the training are of both stages together. Percent; success, worst 20 % (the worst "
+        "fifth of the partners, rounded up), collision and time-out: plain mean over "
         "partners, mean ± standard error over seeds.",
         f"IQM over seeds and partners; interval: {resamples:,} bootstrap resamples of agent seeds, of holdout runs within "
         "learned holdouts, and of episodes. With n=1 it says nothing about other seeds.",
@@ -92,7 +108,7 @@ def zero_shot_table(rows: Rows, seed: int = 0, resamples: int = RESAMPLES) -> Ta
 
 def _ends(rows: Rows, column: str) -> Cell:
     """How often episodes end in one way."""
-    return percent(over_seeds(per_run(rows, lambda mine: mean_over_partners(mine, column))))
+    return percent(over_seeds(per_run(rows, lambda mine: mean_over_partners(mine, column))), marks_of(rows))
 
 
 def _near(rows: Rows, found: Scores, best: dict[tuple[str, str], float], seed: int, resamples: int) -> Cell:
@@ -103,7 +119,7 @@ def _near(rows: Rows, found: Scores, best: dict[tuple[str, str], float], seed: i
     near = over_seeds(per_run(rows, lambda mine: proximity(mine, best).value))
     drawn = bootstrap_proximity(found, bounds(rows, best), seed, resamples)
     note = f"{whole.partners} of {whole.partners + whole.left_out}" + (f", {whole.exceeded} above" if whole.exceeded else "")
-    return Cell(near.mean, near.error, near.n, 2, drawn.low, drawn.high, note)
+    return Cell(near.mean, near.error, near.n, 2, drawn.low, drawn.high, note, marks_of(rows))
 
 
 def control_table(rows: Rows) -> Table:
@@ -117,7 +133,7 @@ def control_table(rows: Rows) -> Table:
                 cells = [success_cell(part), _ends(part, "collision"), _ends(part, "timeout")]
                 # A script has no seeds that could be counted.
                 cells = [replace(cell, n=0) for cell in cells] if method == "solo" else cells
-                lines.append((paper.TASKS[task], label(method), seen or "-", what, f"{len(part):,}", *cells))
+                lines.append((paper.task_title(task), label(method), seen or "-", what, f"{len(part):,}", *cells))
     missing = [text for name, text in CONTROLS.items() if not len(rows.only(evaluation="control", control=name))]
     notes = (
         "Percent, mean ± standard error over seeds. If an agent does as well without sensing its partner, its success is no "
@@ -125,28 +141,30 @@ def control_table(rows: Rows) -> Table:
     )
     notes += (f"Not evaluated: {'; '.join(missing)}.",) if missing else ()
     columns = ("task", "method", "sees", "control", "episodes", "success", "collision", "time-out")
-    return Table("controls", "Controls: what the success is compared with", columns, tuple(lines), (*notes, *explain(lines)))
+    notes = (*notes, *trained_with(rows.only(evaluation=("zsc", "control", "human"))), *explain(lines))
+    return Table("controls", "Controls: what the success is compared with", columns, tuple(lines), notes)
 
 
 def comparison_table(rows: Rows, seed: int = 0, resamples: int = RESAMPLES) -> Table:
     """Every two methods with the same strangers in the same episodes; the paper's own method first."""
     strangers = rows.only(evaluation="zsc")
     lines: list[tuple[str | Cell, ...]] = []
-    for task in [t for t in paper.TASKS if t in strangers.distinct("task")]:
-        found = [(m, seen, scores(mine)) for _, m, seen, mine in groups(strangers.only(task=task))]
+    for task in paper.in_order(strangers.distinct("task")):
+        found = [(m, seen, scores(mine), marks_of(mine)) for _, m, seen, mine in groups(strangers.only(task=task))]
         found.sort(key=lambda item: item[0] != "bdp")
-        for (m, seen, a), (other, seen_too, b) in combinations(found, 2):
+        for (m, seen, a, marks), (other, seen_too, b, marks_too) in combinations(found, 2):
             same = seen == seen_too or m in paper.OWN_OBSERVATIONS or other in paper.OWN_OBSERVATIONS
             if not same or not set(a.partners) & set(b.partners):
                 continue
             result = compare(a, b, seed, resamples)
+            both = "".join(dict.fromkeys(marks + marks_too))
             lines.append(
                 (
-                    paper.TASKS[task],
+                    paper.task_title(task),
                     f"{label(m)} − {label(other)}",
                     seen if seen == seen_too else f"{seen}, {seen_too}",
-                    interval(result.difference, signed=True),
-                    interval(result.improvement, 1.0, 2),
+                    replace(interval(result.difference, signed=True), mark=both),
+                    replace(interval(result.improvement, 1.0, 2), mark=both),
                     f"{len(a.values)}, {len(b.values)}",
                     f"{result.partners} × {result.episodes}",
                 )
@@ -155,6 +173,8 @@ def comparison_table(rows: Rows, seed: int = 0, resamples: int = RESAMPLES) -> T
     notes = (
         "Difference of zero-shot success in points, paired by partner and episode. P(improvement): how often a seed of the "
         f"first beats a seed of the second with the same partner. {resamples:,} resamples of seeds, holdout runs and episodes.",
+        *trained_with(strangers),
+        *explain(lines),
     )
     return Table("comparisons", "Methods compared", columns, tuple(lines), notes)
 
@@ -172,8 +192,8 @@ def partner_table(rows: Rows, task: str, evaluation: str = "zsc") -> Table:
         cells += [Cell(100 * reached[partner]) if partner in reached else Cell()] if reached else []
         lines.append((partner, kind, str(with_it["partner_observations"][0]) or "-", *cells))
     columns = ("partner", "kind", "sees", *(name for name, _ in found), *(["best response"] if reached else []))
-    title = f"{paper.TASKS[task]}: success with every unseen partner, percent"
-    return Table(f"partners_{task}", title, columns, tuple(lines), explain(lines))
+    title = f"{paper.task_title(task)}: success with every unseen partner, percent"
+    return Table(f"partners_{task}", title, columns, tuple(lines), (*trained_with(mine), *explain(lines)))
 
 
 def response_table(rows: Rows, task: str) -> Table:
@@ -186,11 +206,11 @@ def response_table(rows: Rows, task: str) -> Table:
             kind = "trained for it" if part["method"][0] == BEST_RESPONSE else "its team mate"
             ends = [Cell(100 * float(part[column].mean())) for column in ("success", "collision", "timeout")]
             name = re.sub(r"^\w+/(examples|holdouts)/", "", agent).removesuffix("/agent")
-            lines.append((partner, kind, name, str(part["observations"][0]), budget(part), *ends))
-    columns = ("partner", "best response", "agent", "sees", "decisions", "success", "collision", "time-out")
+            lines.append((partner, kind, name, str(part["observations"][0]), decisions_text(part), steps_text(part), *ends))
+    columns = ("partner", "best response", "agent", "sees", "decisions", "steps", "success", "collision", "time-out")
     notes = ("Percent. The best one of each partner is its bound in BR-Prox.",)
     return Table(
-        f"responses_{task}", f"{paper.TASKS[task]}: what could be reached with each partner", columns, tuple(lines), notes
+        f"responses_{task}", f"{paper.task_title(task)}: what could be reached with each partner", columns, tuple(lines), notes
     )
 
 
@@ -208,10 +228,12 @@ def run_table(rows: Rows) -> Table:
                 (
                     run,
                     label(method),
-                    paper.TASKS[task],
+                    paper.task_title(task),
                     seen,
+                    presets(mine),
+                    pictures(mine),
                     str(int(mine["agent_seed"][0])),
-                    budget(mine),
+                    *_stages(mine),
                     *map(str, counts),
                     f"{len(mine):,}",
                     asked if len(strangers) else "-",
@@ -223,8 +245,11 @@ def run_table(rows: Rows) -> Table:
         "method",
         "task",
         "sees",
+        "preset",
+        "pictures",
         "seed",
         "decisions",
+        "steps",
         "partners",
         "holdouts",
         "episodes",
@@ -234,7 +259,22 @@ def run_table(rows: Rows) -> Table:
     return Table("runs", "Runs", columns, tuple(lines), explain(lines))
 
 
-def budget(rows: Rows) -> str:
-    """Decisions of the training, over both stages: `24.0 M`, or a range."""
-    found = [f"{d / 1e6:.1f} M" if d >= 1e6 else f"{d / 1e3:.0f} k" for d in rows.distinct("decisions")]
-    return found[0] if found[0] == found[-1] else f"{found[0]} – {found[-1]}"
+def presets(rows: Rows) -> str:
+    """What the runs were trained by."""
+    return ", ".join(name or NOT_KNOWN for name in rows.distinct("preset"))
+
+
+def pictures(rows: Rows) -> str:
+    """How large the pictures are that the runs see."""
+    sizes = [int(side) for side in rows.distinct("pixels")]
+    return ", ".join(f"{side} × {side}" if side > 0 else "none" if side == 0 else NOT_KNOWN for side in sizes)
+
+
+def _stages(rows: Rows) -> tuple[str, str]:
+    """Decisions and simulation steps of one run, stage 1 + stage 2 where both are known."""
+    spent = {name: int(rows[name][0]) for name in BUDGETS}
+    told = []
+    for unit, whole in (("decisions", decisions_text(rows)), ("steps", steps_text(rows))):
+        parts = [spent[f"stage{k}_{unit}"] for k in (1, 2)]
+        told.append(" + ".join(map(number, parts)) if min(parts) > 0 else whole)
+    return told[0], told[1]

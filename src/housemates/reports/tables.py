@@ -14,7 +14,7 @@ MISSING = "-"
 LATEX = {"\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "_": r"\_", "#": r"\#", "$": r"\$", "{": r"\{", "}": r"\}"}
 LATEX |= {"±": r"$\pm$", "†": r"$\dagger$", "‡": r"$\ddagger$", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 LATEX |= {"<": r"\textless{}", ">": r"\textgreater{}", "−": "$-$", "×": r"$\times$", "…": r"\ldots{}", "–": "--"}
-LATEX |= {"|": r"\textbar{}"}
+LATEX |= {"|": r"\textbar{}", "§": r"\S{}", "¶": r"\P{}"}
 
 
 @dataclass(frozen=True)

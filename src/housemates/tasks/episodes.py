@@ -1,12 +1,14 @@
-"""The episode sets of the package: 10,000 to train on and 100 each to tune on, evaluate on and keep for a release.
+"""The episode sets of the benchmark: 10,000 to train on and 100 each to tune on, evaluate on and keep for a release.
 
-They are made on first use for the procedural homes of a split, kept in the cache folder and loaded memory-mapped.
+The small ones come with the package. Training sets are made on first use, compared with the benchmark's manifest, kept in
+the cache folder and loaded memory-mapped.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import sys
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,8 +16,10 @@ from pathlib import Path
 import numpy as np
 
 from housemates.homes.home import Home
+from housemates.homes.manifest import VERSION, homes_hash, manifest
 from housemates.kernels import cache_folder
 from housemates.tasks.generate import Progress, add_approach, generate_episodes
+from housemates.tasks.packaged import episodes_hash, expected_hash, packaged_episodes
 from housemates.tasks.storage import FORMAT, Episode, Episodes, read_episodes, save_episodes
 from housemates.tasks.tasks import get_task
 
@@ -34,11 +38,13 @@ SIZES = {"train": 10_000, "dev": 100, "eval": 100, "test": 100, "varied": 10_000
 """Episodes per task and split (paper, appendix A: 10,000 to train, 100 to evaluate)."""
 TRAINING = ("train", "varied")
 """Splits to train in: robots start somewhere else each time."""
+SHIPPED = tuple(split for split in SIZES if split not in TRAINING)
+"""Splits whose episodes come with the package."""
 SEEDS = {"train": 0, "dev": 1, "eval": 2, "test": 3, "varied": 4, "kitchens": 5}
 SOURCES = (
     "tasks/*.py",
     *(f"homes/{name}.py" for name in ("floor", "home", "navigation", "objects", "solids")),
-    *(f"kernels/{name}.py" for name in ("distance", "paths", "sight")),
+    *(f"kernels/{name}.py" for name in ("distance", "exact", "paths", "sight")),
 )
 """Code that decides what is in an episode; when it changes, cached sets are made again."""
 
@@ -57,14 +63,19 @@ def load_episodes(
         from housemates.homes.splits import load_split
 
         homes = load_split(split)
+    if clutter == 0 and (packaged := packaged_episodes(task, split)) is not None and _same_homes(packaged, homes):
+        return packaged
     folder = cache_folder() / "episodes" / f"{task}-{split}-{_digest(task, split, homes, clutter)}"
     found = _cached(folder, task, split, homes)
     if found is not None:
         return found
-    made = generate_episodes(
-        task, homes, SIZES[split], SEEDS[split], split=split, clutter=clutter, spawns=split not in TRAINING, progress=progress
-    )
-    made = with_approach(made, homes)
+    made = make_episodes(task, split, homes, clutter, progress)
+    if clutter == 0 and homes_hash(homes) == manifest()["homes"][split] and episodes_hash(made) != expected_hash(task, split):
+        print(
+            f"housemates: the {task} episodes of '{split}' made here are not those of benchmark version {VERSION} - "
+            "please report it with this machine's processor; results from here cannot be compared bit for bit",
+            file=sys.stderr,
+        )
     # Another process may have made them meanwhile; a folder that is whole is left alone, since somebody may be reading it.
     if (found := _cached(folder, task, split, homes)) is not None:
         return found
@@ -85,6 +96,19 @@ def _cached(folder: Path, task: str, split: str, homes: Sequence[Home]) -> Episo
     except ValueError as error:
         warnings.warn(f"{str(error).partition(' - ')[0]} - these episodes are made again", stacklevel=3)
         return None
+
+
+def make_episodes(task: str, split: str, homes: Sequence[Home], clutter: int = 0, progress: Progress | None = None) -> Episodes:
+    """The episodes of a task in a split, made now."""
+    made = generate_episodes(
+        task, homes, SIZES[split], SEEDS[split], split=split, clutter=clutter, spawns=split not in TRAINING, progress=progress
+    )
+    return with_approach(made, homes)
+
+
+def _same_homes(episodes: Episodes, homes: Sequence[Home]) -> bool:
+    """Whether episodes were made for these homes."""
+    return episodes.hashes == tuple(home.content_hash for home in homes)
 
 
 def with_approach(episodes: Episodes, homes: Sequence[Home]) -> Episodes:

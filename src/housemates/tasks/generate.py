@@ -14,6 +14,7 @@ import numpy as np
 from housemates.homes.floor import Floor
 from housemates.homes.home import OPEN_RECEPTACLES, Home
 from housemates.homes.objects import HAB_OBJECTS, half_extents, object_type
+from housemates.kernels.exact import hypot
 from housemates.tasks.goals import SPAWN_APART, START_GOAL
 from housemates.tasks.place import Places, find_place, fits, places, within_reach
 from housemates.tasks.storage import APPROACHES, CLUTTER, SPAWNS, Episodes, empty_arrays
@@ -141,7 +142,7 @@ def draw_spawns(floor: Floor, rng: np.random.Generator, robots: int = SPAWNS) ->
         )
     spawn = np.full((robots, 3), np.nan)
     spawn[: len(best), :2] = best
-    spawn[: len(best), 2] = rng.uniform(0, 2 * np.pi, len(best))
+    spawn[: len(best), 2] = 2 * np.pi * rng.random(len(best))
     return spawn
 
 
@@ -191,7 +192,7 @@ def _draw_goal(
     if target.goal_above >= 0:
         below = goals[target.goal_above]
         lifted = below.box[:3] + np.array([0.0, target.goal_lift, 0.0])
-        apart = np.hypot(lifted[0] - start.box[0], lifted[2] - start.box[2]) >= START_GOAL
+        apart = hypot(lifted[0] - start.box[0], lifted[2] - start.box[2]) >= START_GOAL
         if not apart or not within_reach(place, lifted):
             return None
         return Spot(start.kind, below.receptacle, np.concatenate([lifted, start.box[3:]]))

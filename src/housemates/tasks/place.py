@@ -15,6 +15,7 @@ from housemates.homes.floor import REACH_3D
 from housemates.homes.home import Home, Receptacle, body_poses
 from housemates.homes.solids import corners
 from housemates.kernels.distance import nearest_free
+from housemates.kernels.exact import cos, hypot, product, sin
 
 CENTRAL = {"fridge": 0.5}
 """Share of a volume's width and depth in which an object's middle may lie: HAB fills the fridge shelf centrally (spec 1.2)."""
@@ -122,12 +123,12 @@ def first_room(
     draws, volume, central, half, yaw, taken, outline, corner_count, height, main, origin_x, origin_z, cell, other, apart, out
 ):
     """The first row of draws [T, 3] that gives a valid spot, or -1; out [7] is the box there. A yaw of nan is drawn too."""
-    cv, sv = np.cos(volume[3]), np.sin(volume[3])
+    cv, sv = cos(volume[3]), sin(volume[3])
     out[4:] = half
     out[1] = volume[1] - volume[5] + half[1]
     for t in range(len(draws)):
         out[3] = draws[t, 2] * 2 * np.pi if np.isnan(yaw) else yaw
-        c, s = abs(np.cos(out[3] - volume[3])), abs(np.sin(out[3] - volume[3]))
+        c, s = abs(cos(out[3] - volume[3])), abs(sin(out[3] - volume[3]))
         # The middle stays in the central share, the whole footprint in the volume.
         room_x = min(volume[4] * central, volume[4] - c * half[0] - s * half[2])
         room_z = min(volume[6] * central, volume[6] - s * half[0] - c * half[2])
@@ -136,7 +137,7 @@ def first_room(
         px, pz = (2 * draws[t, 0] - 1) * room_x, (2 * draws[t, 1] - 1) * room_z
         out[0] = volume[0] + cv * px + sv * pz
         out[2] = volume[2] - sv * px + cv * pz
-        if apart > 0 and np.hypot(out[0] - other[0], out[2] - other[2]) < apart:
+        if apart > 0 and hypot(out[0] - other[0], out[2] - other[2]) < apart:
             continue
         clear = True
         for k in range(len(taken)):
@@ -162,8 +163,8 @@ def floor_distance(main, origin_x, origin_z, cell, point):
     found = nearest_free(main, row, col, REACH_3D / cell)
     if found[0] < 0:
         return np.inf
-    flat = np.hypot(row - found[0], col - found[1]) * cell
-    return np.hypot(flat, point[1])
+    flat = hypot(row - found[0], col - found[1]) * cell
+    return hypot(flat, point[1])
 
 
 @njit(cache=True, nogil=True)
@@ -172,7 +173,7 @@ def boxes_touch(a, b, gap):
     if abs(a[1] - b[1]) >= a[5] + b[5]:
         return False
     dx, dz = b[0] - a[0], b[2] - a[2]
-    c, s = abs(np.cos(a[3] - b[3])), abs(np.sin(a[3] - b[3]))
+    c, s = abs(cos(a[3] - b[3])), abs(sin(a[3] - b[3]))
     if abs(along_x(a[3], dx, dz)) >= a[4] + c * b[4] + s * b[6] + gap:
         return False
     if abs(along_z(a[3], dx, dz)) >= a[6] + s * b[4] + c * b[6] + gap:
@@ -197,7 +198,7 @@ def polygon_touches(outline, count, box, gap):
     for k in range(count):
         nx = outline[(k + 1) % count, 1] - outline[k, 1]
         nz = outline[k, 0] - outline[(k + 1) % count, 0]
-        length = np.hypot(nx, nz)
+        length = hypot(nx, nz)
         if length < 1e-9:
             continue
         nx, nz = nx / length, nz / length
@@ -214,13 +215,13 @@ def polygon_touches(outline, count, box, gap):
 @njit(cache=True, nogil=True)
 def along_x(yaw, dx, dz):
     """How far (dx, dz) goes along the x axis of something turned by yaw."""
-    return np.cos(yaw) * dx - np.sin(yaw) * dz
+    return cos(yaw) * dx - sin(yaw) * dz
 
 
 @njit(cache=True, nogil=True)
 def along_z(yaw, dx, dz):
     """How far (dx, dz) goes along its z axis."""
-    return np.sin(yaw) * dx + np.cos(yaw) * dz
+    return sin(yaw) * dx + cos(yaw) * dz
 
 
 def convex_outline(points: np.ndarray) -> np.ndarray:
@@ -263,12 +264,12 @@ def _solids(home: Home, joints: np.ndarray) -> _Solids:
     poses = body_poses(home.joints, joints)
     points: list[np.ndarray] = []
     for i, b in enumerate(home.parts.body):
-        points.append(corners(home.parts, i) @ poses[b, :3, :3].T + poses[b, :3, 3])
+        points.append(product(corners(home.parts, i), poses[b, :3, :3].T) + poses[b, :3, 3])
     low, high = ([f(p, axis=0) for p in points] for f in (np.min, np.max))
     body, settled = home.parts.body.astype(int), np.full(len(points), SETTLED)
     if home.meshes is not None:
         pose = poses[home.meshes.body]
-        triangles = home.meshes.vertices[home.meshes.faces].astype(float) @ pose[:, :3, :3].transpose(0, 2, 1)
+        triangles = product(home.meshes.vertices[home.meshes.faces], pose[:, :3, :3].transpose(0, 2, 1))
         triangles += pose[:, None, :3, 3]
         points += list(triangles)
         low, high = [*low, *triangles.min(axis=1)], [*high, *triangles.max(axis=1)]
@@ -279,7 +280,7 @@ def _solids(home: Home, joints: np.ndarray) -> _Solids:
 
 def _inside(solids: _Solids, receptacle: Receptacle) -> Furniture:
     """The solids that reach into a receptacle's volume above its surface, as footprints."""
-    c, s = abs(np.cos(receptacle.yaw)), abs(np.sin(receptacle.yaw))
+    c, s = abs(cos(receptacle.yaw)), abs(sin(receptacle.yaw))
     hx, _, hz = receptacle.half
     reach = np.array([c * hx + s * hz, s * hx + c * hz]) + GAP
     middle, surface = np.array(receptacle.center)[[0, 2]], receptacle.surface

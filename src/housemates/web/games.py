@@ -53,9 +53,9 @@ def find_games(folder: Path) -> list[tuple[Path, Recording]]:
 
 def game_rows(recordings: Sequence[Recording]) -> pa.Table:
     """One row of the evaluation `human` for each game: the robot that is no person is the agent."""
-    from housemates.evaluation.rows import COLUMNS, make_rows
+    from housemates.evaluation.rows import COLUMNS, LATER, make_rows
 
-    rows = [_row(recording) for recording in recordings]
+    rows = [LATER | _row(recording) for recording in recordings]
     return make_rows({name: [row[name] for row in rows] for name in COLUMNS})
 
 
@@ -104,6 +104,7 @@ def _row(recording: Recording) -> dict[str, Any]:
         "agent_seed": int(meta.get("seed", 0)),
         "observations": str(meta.get("observations", "")),
         "decisions": int(meta.get("decisions", 0)),
+        "preset": str(meta.get("preset", "")),
         "partner": "person",
         "partner_kind": "person",
         "partner_run": f"game-{game['id']}",

@@ -195,10 +195,11 @@ class Shelf:
 def _cached_home(name: str) -> Home | None:
     """A procedural home of a split that has been made before; reading all of it is faster than making one again."""
     from housemates.homes.generate import SPLITS
+    from housemates.homes.manifest import homes_file
     from housemates.homes.splits import cache_path, load_split
 
     split, _, number = name.partition("/")
-    if split not in SPLITS or not number.isdigit() or not cache_path(split).is_file():
+    if split not in SPLITS or not number.isdigit() or not (homes_file(split).is_file() or cache_path(split).is_file()):
         return None
     homes = load_split(split)
     return homes[int(number)] if int(number) < len(homes) else None

@@ -1,4 +1,4 @@
-"""What an evaluation is compared with: an agent that cannot sense its partners, a lone scripted robot, a random partner.
+"""What a robot senses that cannot sense its partners: a control of the evaluation, a disturbance of training.
 
 If the blind agent does as well as the seeing one, the game does not test coordination; see docs/validity.md.
 """

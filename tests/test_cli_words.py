@@ -1,0 +1,94 @@
+"""Words that no command takes: one line with what was wrong and what to write instead."""
+
+import pytest
+
+from housemates.cli import commands, main
+from housemates.cli_words import Group, check, options, parse
+
+METHODS = (
+    "bdp, bdp_no_discriminator, bdp_no_latent_no_discriminator, bdp_rgb, bdp_separate, bdp_shared_encoder, bdp_state, "
+    "best_response, fcp, gt_coord, own, pbt, pbt_state, solo, sp, trajedi"
+)
+TASKS = "did you mean 'tidy_house'? Choose one of: prepare_groceries, set_table, tidy_house"
+WRONG = {
+    "train --method bpd": f"--method bpd - did you mean 'bdp'? Choose one of: {METHODS}",
+    "train --task tidyhouse": f"--task tidyhouse - {TASKS}",
+    "train --task=tidyhouse": f"--task tidyhouse - {TASKS}",
+    "train --preset smok": "--preset smok - did you mean 'smoke'? Choose one of: laptop, paper, smoke, state",
+    "train --stage 3": "--stage 3 - choose one of: 1, 2",
+    "train --seed x": "--seed x - it must be a whole number",
+    "train --hours soon": "--hours soon - it must be a number",
+    "train --methd bdp": "no option --methd - did you mean --method? See: housemates train --help",
+    "train -m bdp": "no option -m - see: housemates train --help",
+    "train runs/a": "'train' takes no 'runs/a' - leave it out, or see: housemates train --help",
+    "benchmark --out b --tasks tidy_house set_tabel": "--tasks set_tabel - did you mean 'set_table'? "
+    "Choose one of: prepare_groceries, set_table, tidy_house",
+    "benchmark": "'benchmark' needs --out - see: housemates benchmark --help",
+    "holdouts train": "'holdouts train' needs --task - see: housemates holdouts train --help",
+    "evaluate --episodes": "--episodes needs a value - see: housemates evaluate --help",
+    "evaluate --episodes --greedy": "--episodes needs a value - see: housemates evaluate --help",
+    "evaluate runs/x --members=maybe": "--members takes no value - write --members or --no-members",
+    "watch a b c": "'watch' takes no 'b' - leave it out, or see: housemates watch --help",
+    "homes shwo": "no command 'homes shwo' - did you mean 'show'? Choose one of: sheet, show, stats",
+    "homes": "'homes' needs a command - choose one of: sheet, show, stats",
+    "holdouts trian": "no command and no folder 'trian' - did you mean 'housemates holdouts train'?",
+    "trian": "no command 'trian' - did you mean 'train'? Choose one of: benchmark, data, diversity, episodes, evaluate, "
+    "export, games, holdouts, homes, info, partners, play, prepare, report, speed, train, validity, watch",
+}
+
+
+@pytest.mark.parametrize("words", WRONG)
+def test_wrong_words_are_answered_on_one_line(words, capsys):
+    assert main(words.split()) == 2
+    heard = capsys.readouterr()
+    assert (heard.out, heard.err) == ("", f"housemates: {WRONG[words]}\n")
+
+
+RIGHT = (
+    "evaluate --split eval runs/x",
+    "evaluate runs/x --partner script/noop random --no-members",
+    "evaluate --agent a --episodes=3 --out None",
+    "train --method None --decisions 10 --change ppo.epochs=4 a.b=-1",
+    "homes show dev/00 --task set_table",
+    "holdouts best-responses script/noop --task tidy_house --seeds 1 2 3",
+    "report a b c --no-films",
+    "speed --json f --seconds -1.5",
+    "benchmark --out b --holdout_seeds 1 2",
+)
+
+
+@pytest.mark.parametrize("words", RIGHT)
+def test_right_words_are_left_to_the_command(words):
+    check(commands(), words.split())
+    assert callable(parse(commands(), words.split(), ""))
+
+
+def test_the_options_of_every_command_are_those_of_its_help(capsys):
+    """What is known here of a command is what the parser knows of it."""
+    known = commands()
+    flat = {name: one for name, one in known.items() if not isinstance(one, Group)}
+    flat |= {
+        f"{name} {inner}": one
+        for name, group in known.items()
+        if isinstance(group, Group)
+        for inner, one in group.commands.items()
+    }
+    assert len(flat) > 20
+    for words, command in flat.items():
+        with pytest.raises(SystemExit):
+            main([*words.split(), "--help"])
+        shown = capsys.readouterr().out.split()
+        for option in options(command)[1]:
+            assert {option.name, f"{option.name},"} & set(shown), (words, option)
+            for alias in option.aliases:
+                assert {alias, f"{alias},"} & set(shown), (words, alias)
+
+
+def test_what_only_the_parser_finds_is_one_line_too(monkeypatch, capsys):
+    monkeypatch.setattr("housemates.cli_words.check", lambda *_: None)
+    assert main(["train", "--method", "bpd"]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert said.startswith("housemates: ")
+    assert "bpd" in said
+    assert not set(said) & set("│╭╰─")
