@@ -189,13 +189,13 @@ def check_here(run: Run, wandb: bool) -> None:
 
 def discard(folder: Path) -> None:
     """Remove the folder of a run that was refused before it began to train, so that the mended command may have its name."""
+    from housemates.learning.resume import LOCK
     from housemates.policies.partners import PARTNERS
 
-    files = [path for path in folder.rglob("*") if path.is_file()]
-    begun = {folder / "config.json", folder / PARTNERS}
-    if all(path in begun or (path.name.endswith("lock") and not path.stat().st_size) for path in files):
-        for path in files:
-            path.unlink()
+    begun = {folder / name for name in ("config.json", PARTNERS, LOCK)}
+    if {path for path in folder.rglob("*") if path.is_file()} <= begun:
+        for path in begun:
+            path.unlink(missing_ok=True)
         for place in (*sorted(folder.glob("*/"), reverse=True), folder):
             with suppress(OSError):
                 place.rmdir()

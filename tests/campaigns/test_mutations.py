@@ -165,7 +165,9 @@ KINDS = {
     "policy": Kind(make_policies, read_policies, "run/**/*"),
     "resume point": Kind(lambda folder: trainer(folder, decisions=60).run(), read_point, "resume/**/*"),
     "homes": Kind(
-        lambda _: splits.load_split("dev"), lambda _: [(h.header(), h.arrays()) for h in splits.load_split("dev")], "homes/*"
+        lambda _: splits.load_split("dev", 1),
+        lambda _: [(h.header(), h.arrays()) for h in splits.load_split("dev", 1)],
+        "homes/*",
     ),
     "episodes": Kind(lambda folder: read_episodes(folder), lambda folder: read_episodes(folder), "episodes/**/*"),
     "navigation": Kind(read_navigation, read_navigation, "navigation/*"),

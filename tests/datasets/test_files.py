@@ -143,7 +143,7 @@ def test_a_changed_description_is_refused(folder):
         datasets.describe(folder)
 
 
-@pytest.mark.parametrize("limit", [100, 6_000])
+@pytest.mark.parametrize("limit", [4_500, 6_000])
 def test_a_full_disk_leaves_nothing(tmp_path, limit):
     before, ignored = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, before[1]))

@@ -78,7 +78,7 @@ def test_training_goes_on_when_the_terminal_is_closed(tmp_path, monkeypatch):
     def closed(*_):
         raise OSError(5, "Input/output error")
 
-    with Record(tmp_path, "title", 100) as show:
+    with Record(tmp_path, "title", ("decisions", 100)) as show:
         monkeypatch.setattr("sys.stderr", type("Closed", (), {"write": closed, "flush": closed})())
-        for update in range(2):
-            show(ROW | {"update": update, "decisions": 100})
+        for update in range(record.PATIENCE):
+            show(ROW | {"update": update, "decisions": 100, "collapsed": ["members/00"]})

@@ -5,15 +5,15 @@ Whatever was not recorded when it was trained stays UNKNOWN; nothing is guessed.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
+from housemates.checksums import read_json
 from housemates.evaluation.rows import BUDGETS, UNKNOWN
 from housemates.policies import partners as registry
 from housemates.policies.checkpoint import DESCRIPTION, read_description
 from housemates.policies.config import PolicyConfig
-from housemates.policies.partners import Partner
+from housemates.policies.partners import RESTORE, Partner
 
 
 def run_folder(partner: Partner) -> Path | None:
@@ -41,10 +41,7 @@ def _preset(agent: Partner) -> str:
     run = run_folder(agent)
     if "preset" in agent.meta or run is None:
         return str(agent.meta.get("preset", ""))
-    try:
-        return str(json.loads((run / "config.json").read_text()).get("preset", ""))
-    except (OSError, ValueError, AttributeError):
-        return ""
+    return str(read_json(run / "config.json", RESTORE).get("preset", ""))
 
 
 def _pixels(agent: Partner) -> int:

@@ -1,8 +1,8 @@
 """What evaluations leave behind: one row per episode, in parquet files that every table, figure and test is made from.
 
-Nothing is averaged here. A file is read only if its columns are the ones below (but for LATER) and their values are those
-that were written, so that old and damaged files fail loudly. Rows of an earlier version without checksum are given one, if you
-trust them, by: python -m housemates.evaluation.rows FILE ...
+Nothing is averaged here. A file is read only if its columns are the ones below (but for LATER) and their values are those that
+were written, so that old and damaged files fail loudly. Rows of an earlier version without checksum are given one, if you trust
+them, by: python -m housemates.evaluation.rows FILE ...
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ see CONTROLS; human: a person at the other robot; best_response: agents that kno
 CONTROLS = ("", "blind", "solo", "random")
 """What is special about a row of evaluation `control`: `blind`, the agent cannot sense its partner; `solo`, a script that does
 the whole task takes the agent's place; `random`, the partner draws its actions. Empty in all other rows."""
+CHECKSUM = b"housemates.sha256"
+"""Where a file's metadata has the checksum of its values."""
 UNKNOWN = -1
 """A number that nobody wrote down when the agent was trained."""
 BUDGETS = ("stage1_decisions", "stage1_steps", "stage2_decisions", "stage2_steps")
 """What either stage of the agent's training has cost."""
-CHECKSUM = b"housemates.sha256"
-"""Where a file's metadata has the checksum of its values."""
 NOBODY, AGENT, PARTNER = 0, 1, 2
 """Values in `subgoals`: who achieved it."""
 COLUMNS = {
@@ -144,20 +144,20 @@ def _read(path: Path, trusted: bool = False) -> pa.Table:
         raise FileNotFoundError(f"no {path} - make it with: housemates evaluate RUN")
     with reading(path, "evaluate again"):
         table = parquet.read_table(path, page_checksum_verification=True)
-    whole = table
+        table.validate(full=True)
+    found = table
     for name, value in LATER.items():
-        if name not in table.column_names:
-            whole = whole.append_column(name, pa.array([value] * len(table), schema().field(name).type))
-    _check(whole, str(path))
+        if name not in found.column_names:
+            found = found.append_column(name, pa.array([value] * len(found), schema().field(name).type))
+    _check(found, str(path))
     written = (table.schema.metadata or {}).get(CHECKSUM)
     if written is None and not trusted:
-        trust = f"if you trust it: python -m housemates.evaluation.rows {path}"
-        raise ValueError(f"{path} has no checksum (it is of an earlier version) - evaluate again, or {trust}")
+        remedy = f"if you trust it: python -m housemates.evaluation.rows {path}"
+        raise ValueError(f"{path} has no checksum (it is of an earlier version) - evaluate again, or {remedy}")
     with reading(path, "evaluate again"):
-        table.validate(full=True)
         if written is not None and written != checksum(table):
             raise ValueError("its values are not those that were written")
-    return whole.select(list(COLUMNS)).cast(schema())
+        return found.select(list(COLUMNS)).cast(schema())
 
 
 def checksum(rows: pa.Table) -> bytes:
@@ -166,11 +166,9 @@ def checksum(rows: pa.Table) -> bytes:
     from pyarrow.compute import call_function
 
     digest = hashlib.sha256()
-    for name, kind in COLUMNS.items():
-        if name in LATER and name not in rows.column_names:
-            continue
+    for name in rows.column_names:
         column = rows.column(name)
-        digest.update(f"{name} {kind} {len(column)}\n".encode())
+        digest.update(f"{name} {COLUMNS.get(name, column.type)} {len(column)}\n".encode())
         # Of words and lists the lengths come first, then everything in them one after the other.
         if pa.types.is_string(column.type):
             digest.update(call_function("binary_length", [column]).to_numpy().tobytes())
@@ -199,7 +197,13 @@ def _check(table: pa.Table, where: str) -> None:
             raise ValueError(f"{where} has an empty '{field.name}' - every row needs every column; evaluate again")
 
 
+def trust(path: Path) -> int:
+    """Give the rows of a file of an earlier version a checksum, as they are; returns their number."""
+    rows = _read(path, trusted=True)
+    write_rows(path, rows)
+    return rows.num_rows
+
+
 if __name__ == "__main__":
     for file in map(Path, sys.argv[1:]):
-        write_rows(file, trusted := _read(file, trusted=True))
-        print(f"{file}: {trusted.num_rows} rows, unchanged, with a checksum")
+        print(f"{file}: {trust(file)} rows, unchanged, with a checksum")

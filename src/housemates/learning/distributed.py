@@ -158,6 +158,13 @@ def interrupted() -> bool:
     return STOP in os.environ and Path(os.environ[STOP]).exists()
 
 
+def pausing() -> list[int]:
+    """Signals that let training pause with a resume point: an interrupt, a request to end, a terminal that is closed (unless
+    that is to be ignored, as `nohup` wants it)."""
+    ignored = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    return [signal.SIGINT, signal.SIGTERM, *([] if ignored else [signal.SIGHUP])]
+
+
 def give_up(reason: str) -> bool:
     """Tell whoever launched this worker why the whole group ends; False if nobody did, and the error is one's own to raise.
 
@@ -168,13 +175,6 @@ def give_up(reason: str) -> bool:
     if os.environ.get("RANK", "0") == "0":
         Path(os.environ[STOP]).with_name(REASON).write_text(reason)
     return True
-
-
-def pausing() -> list[int]:
-    """Signals that let training pause with a resume point: an interrupt, a request to end, a terminal that is closed (unless
-    that is to be ignored, as `nohup` wants it)."""
-    ignored = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
-    return [signal.SIGINT, signal.SIGTERM, *([] if ignored else [signal.SIGHUP])]
 
 
 def launch(workers: int, arguments: Sequence[str]) -> int:

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from housemates.kernels.files import write_whole
-from housemates.learning.resume import LATEST
+from housemates.learning.resume import LATEST, NONE
 from housemates.tasks.goals import ACTIONS
 
 LOSSES = ("policy_loss", "value_loss", "entropy", "auxiliary_loss", "gradient_norm")
@@ -44,7 +44,7 @@ def give_up(what: str, update: int, folder: Path, ppo: Mapping[str, Any]) -> Div
     write_whole(folder / NOTE, lambda file: file.write((json.dumps(note, indent=1) + "\n").encode()))
     pointer, rate = folder / "resume" / LATEST, f"ppo.learning_rate (it was {ppo['learning_rate']:g})"
     told = f"training diverged in update {update}: {what}"
-    if not pointer.is_file():
+    if not pointer.is_file() or pointer.read_text() == NONE:
         return DivergedError(f"{told} - there is no resume point yet: begin a new run with a lower --change {rate}")
     point = folder / "resume" / pointer.read_text().strip()
     remedy = f"with --resume {folder.parent} and a lower --change {rate}"

@@ -67,7 +67,8 @@ class Record:
             self.told.add(name)
             words = f"warning: {name} nearly always decides the same: entropy below {COLLAPSED:.2f} for {PATIENCE} updates"
             remedy = "it will hardly learn any more; lower ppo.learning_rate or raise ppo.entropy in a new run"
-            print(f"{words} (now update {row['update']:,}) - {remedy}", file=sys.stderr, flush=True)
+            with suppress(OSError):  # a terminal that was closed
+                print(f"{words} (now update {row['update']:,}) - {remedy}", file=sys.stderr, flush=True)
 
 
 def _until_closed(sink: Callable[[Row], None]) -> Callable[[Row], None]:

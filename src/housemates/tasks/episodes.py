@@ -84,19 +84,6 @@ def load_episodes(
     return made
 
 
-def make_episodes(task: str, split: str, homes: Sequence[Home], clutter: int = 0, progress: Progress | None = None) -> Episodes:
-    """The episodes of a task in a split, made now."""
-    made = generate_episodes(
-        task, homes, SIZES[split], SEEDS[split], split=split, clutter=clutter, spawns=split not in TRAINING, progress=progress
-    )
-    return with_approach(made, homes)
-
-
-def _same_homes(episodes: Episodes, homes: Sequence[Home]) -> bool:
-    """Whether episodes were made for these homes."""
-    return episodes.hashes == tuple(home.content_hash for home in homes)
-
-
 def _cached(folder: Path, task: str, split: str, homes: Sequence[Home]) -> Episodes | None:
     """The episodes in a folder of the cache; None if it is absent or damaged."""
     try:
@@ -109,6 +96,19 @@ def _cached(folder: Path, task: str, split: str, homes: Sequence[Home]) -> Episo
     except ValueError as error:
         warnings.warn(f"{str(error).partition(' - ')[0]} - these episodes are made again", stacklevel=3)
         return None
+
+
+def make_episodes(task: str, split: str, homes: Sequence[Home], clutter: int = 0, progress: Progress | None = None) -> Episodes:
+    """The episodes of a task in a split, made now."""
+    made = generate_episodes(
+        task, homes, SIZES[split], SEEDS[split], split=split, clutter=clutter, spawns=split not in TRAINING, progress=progress
+    )
+    return with_approach(made, homes)
+
+
+def _same_homes(episodes: Episodes, homes: Sequence[Home]) -> bool:
+    """Whether episodes were made for these homes."""
+    return episodes.hashes == tuple(home.content_hash for home in homes)
 
 
 def with_approach(episodes: Episodes, homes: Sequence[Home]) -> Episodes:
