@@ -12,11 +12,12 @@ from typing import get_args
 import pyarrow as pa
 import pytest
 
-from housemates import __version__, cli_homes
-from housemates.cli import EXTRAS, gathered, main, one_line, remedy
-from housemates.cli_homes import SplitName, TaskName
+from housemates import __version__
+from housemates.cli import homes as cli_homes
+from housemates.cli.homes import SplitName, TaskName
+from housemates.cli.main import EXTRAS, gathered, main, one_line, remedy
 from housemates.envs import loading
-from housemates.envs import progress as shown
+from housemates.envs import loading as shown
 
 ROOT = Path(__file__).resolve().parents[1]
 COMMANDS = ("info", "prepare", "homes", "episodes", "data", "train", "evaluate", "watch", "speed", "validity")
@@ -57,7 +58,7 @@ def test_the_version_is_told(capsys):
 
 
 def test_info_names_the_version_of_torch_without_importing_it():
-    code = "import sys; from housemates.cli import main; main(['info']); sys.exit('torch' in sys.modules)"
+    code = "import sys; from housemates.cli.main import main; main(['info']); sys.exit('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0
     assert any(line.startswith("torch ") and "missing" not in line for line in done.stdout.splitlines())
@@ -160,7 +161,7 @@ def test_a_terminal_with_ascii_alone_gets_plain_signs():
 
 
 def test_a_deleted_folder_is_one_line(tmp_path):
-    code = "import os, sys; from housemates.cli import main; os.rmdir(os.getcwd()); sys.exit(main(['info']))"
+    code = "import os, sys; from housemates.cli.main import main; os.rmdir(os.getcwd()); sys.exit(main(['info']))"
     (tmp_path / "gone").mkdir()
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path / "gone")
     assert done.returncode == 2

@@ -7,18 +7,18 @@ from typing import get_args
 import pytest
 
 from conftest import missing
-from housemates import cli_watch
-from housemates.cli import main
-from housemates.cli_watch import ScriptName, SpeedName
-from housemates.homes.meshes import fetch_meshes, object_mesh
+from helpers.small_runs import small_run
+from housemates.cli import watch as cli_watch
+from housemates.cli.main import main
+from housemates.cli.watch import ScriptName, SpeedName
 from housemates.homes.objects import NAMES
+from housemates.recordings.recording import load_recording, replay
+from housemates.robots.meshes import fetch_meshes, object_mesh
 from housemates.sim import cameras
-from housemates.sim.recording import load_recording, replay
 from housemates.sim.rules import SPEEDS
-from housemates.sim.scripted import SCRIPTS
+from housemates.sim.scripts import SCRIPTS
 from housemates.web import server
-from housemates.web.table import Table
-from small_runs import small_run
+from housemates.web.service import Table
 
 
 def told(capsys, *arguments: str) -> str:

@@ -4,9 +4,8 @@ from typing import get_args
 
 import pytest
 
-from housemates.cli import commands, main
-from housemates.cli_train import MethodName
-from housemates.cli_words import Group, check, options, parse
+from housemates.cli.main import Group, check, commands, main, options, parse
+from housemates.cli.train import MethodName
 
 METHODS = ", ".join(sorted(get_args(MethodName)))
 TASKS = "did you mean 'tidy_house'? Choose one of: prepare_groceries, set_table, tidy_house"
@@ -85,7 +84,7 @@ def test_the_options_of_every_command_are_those_of_its_help(capsys):
 
 
 def test_what_only_the_parser_finds_is_one_line_too(monkeypatch, capsys):
-    monkeypatch.setattr("housemates.cli_words.check", lambda *_: None)
+    monkeypatch.setattr("housemates.cli.main.check", lambda *_: None)
     assert main(["train", "--method", "bpd"]) == 2
     said = capsys.readouterr().err
     assert said.count("\n") == 1

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from housemates.cli import main
+from housemates.cli.main import main
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]

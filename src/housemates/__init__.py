@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from housemates.envs.parallel import make
     from housemates.envs.vector import make_vec
     from housemates.homes.generate import generate_home
-    from housemates.homes.replicacad import load_replicacad
+    from housemates.homes.replicacad.scene import load_replicacad
     from housemates.homes.splits import load_split
-    from housemates.sim.pictures import render_depth
+    from housemates.render.pictures import render_depth
     from housemates.tasks.episodes import load_episodes
 
 __version__ = "0.1.0"
@@ -22,9 +22,9 @@ __all__ = ["__version__", "generate_home", "load_episodes", "load_replicacad", "
 _WHERE = {
     "generate_home": "housemates.homes.generate",
     "load_split": "housemates.homes.splits",
-    "load_replicacad": "housemates.homes.replicacad",
+    "load_replicacad": "housemates.homes.replicacad.scene",
     "load_episodes": "housemates.tasks.episodes",
-    "render_depth": "housemates.sim.pictures",
+    "render_depth": "housemates.render.pictures",
     "make": "housemates.envs.parallel",
     "make_vec": "housemates.envs.vector",
 }

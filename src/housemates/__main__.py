@@ -2,6 +2,6 @@
 
 import sys
 
-from housemates.cli import main
+from housemates.cli.main import main
 
 sys.exit(main())

@@ -9,12 +9,12 @@ import pytest
 
 from browser.tab import CHROMIUM, FLAGS, TOKEN, Tab
 from conftest import missing
-from housemates.cli_watch import play_scripted
+from helpers.small_runs import small_run
+from housemates.cli.watch import play_scripted
 from housemates.homes.splits import load_split
+from housemates.recordings.recording import save_recording
 from housemates.sim.batch import Batch
-from housemates.sim.recording import save_recording
 from housemates.tasks.episodes import load_episodes
-from small_runs import small_run
 
 FASTEST = 100.0
 """Steps per second of the server's clock; with it a game of 100 steps takes a second or two."""
@@ -100,9 +100,9 @@ def games(tmp_path_factory) -> Path:
 @pytest.fixture(scope="session")
 def address(recorded, run_folder, two_stages, games):
     """Where the page is."""
-    from housemates.web.guard import Guard
+    from housemates.web.security import Guard
     from housemates.web.server import Page, running
-    from housemates.web.table import Options, Table
+    from housemates.web.service import Options, Table
 
     homes = load_split("eval")
     Batch(load_episodes("tidy_house", "eval", homes=homes), homes, 1, 2).observe("depth")  # compiled before anybody waits

@@ -19,7 +19,7 @@ from websockets.asyncio.client import connect
 
 from browser.tab import CHROMIUM, FLAGS, Tab
 from housemates.web.server import Page, running
-from housemates.web.table import Options, Table
+from housemates.web.service import Options, Table
 
 PRESSES = 100
 """Keys that are pressed, unless the game ends before."""

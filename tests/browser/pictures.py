@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, sync_playwright
 
 from browser.tab import CHROMIUM, FLAGS, Tab
 from housemates.web.server import Page, running
-from housemates.web.table import Options, Table
+from housemates.web.service import Options, Table
 
 DESK, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
 PAIR = tuple(f"tidy_house/examples/gt_coord-tidy_house-state-0-{robot}" for robot in range(2))

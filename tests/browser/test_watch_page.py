@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from browser.tab import Tab
-from housemates.sim.captions import thing_names, told
-from housemates.sim.recording import load_recording
-from housemates.web import line
+from housemates.recordings.captions import thing_names, told
+from housemates.recordings.recording import load_recording
+from housemates.web import connection as line
 from housemates.web.training import TrainingRun
 
 

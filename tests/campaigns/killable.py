@@ -11,24 +11,22 @@ from pathlib import Path
 import torch
 from two_stages import RUN, train
 
-import batches
-import chores
-import exports
-from evaluations import run_folder
-from housemates.benchmark.run import Local, run
+from helpers import batches, chores, exports
+from helpers.evaluations import run_folder
+from helpers.learners import trainer
+from helpers.rooms import hall
+from helpers.small_runs import small_run
+from housemates.agents.agent import scripted
 from housemates.evaluation.crossplay import crossplay, pair_up
+from housemates.evaluation.holdouts import DEV_ROWS, ship_agent
 from housemates.evaluation.protocol import run_pairs
 from housemates.evaluation.rows import write_rows
-from housemates.evaluation.shipping import DEV_ROWS, ship_agent
+from housemates.grid.run import Local, run
 from housemates.homes import navigation, splits
-from housemates.policies.partners import scripted
-from housemates.populations.run import create, work
 from housemates.reports.report import Options, write_report
+from housemates.runs.run import create, work
 from housemates.sim.rules import Rules
 from housemates.tasks import episodes as sets
-from learners import trainer
-from rooms import hall
-from small_runs import small_run
 
 WARM = "HOUSEMATES_WARM"
 """Environment variable that is set where this module is imported for others."""

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).resolve().parent
-PATHS = [str(HERE), str(HERE.parent), str(HERE.parent / "populations")]
+PATHS = [str(HERE), str(HERE.parent), str(HERE.parent / "methods")]
 sys.path[:0] = PATHS
 import killable  # noqa: E402
 

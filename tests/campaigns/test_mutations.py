@@ -19,29 +19,28 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-import batches
-from damage import damage
-from evaluation_rows import row
-from exports import export
+from helpers import batches
+from helpers.damage import damage
+from helpers.evaluation_rows import row
+from helpers.exports import export
+from helpers.learners import trainer
+from helpers.rooms import hall
+from helpers.small_runs import small_run
 from housemates import datasets
-from housemates.benchmark import folder as grids
-from housemates.checksums import read_json
+from housemates.agents.agent import PARTNERS, Partner, agent, population, read_partners, scripted
 from housemates.evaluation.crossplay import pair_up
 from housemates.evaluation.holdouts import mark, read_mark
 from housemates.evaluation.rows import make_rows, read_rows, write_rows
+from housemates.grid import folder as grids
 from housemates.homes import navigation, splits
-from housemates.kernels.files import write_json
-from housemates.learning import resume
-from housemates.learning.distributed import Group
+from housemates.io import read_json, write_json
 from housemates.policies.checkpoint import load_policy, read_description
-from housemates.policies.partners import PARTNERS, Partner, agent, population, read_partners, scripted
-from housemates.populations.run import read as read_run
-from housemates.sim.recording import load_recording, record, save_recording
+from housemates.recordings.recording import load_recording, record, save_recording
+from housemates.runs.run import read as read_run
 from housemates.tasks import episodes as sets
+from housemates.training import checkpoint as resume
+from housemates.training.distributed import Group
 from housemates.web.games import find_games, game_rows, save_game
-from learners import trainer
-from rooms import hall
-from small_runs import small_run
 
 WHOLLY = int(os.environ.get("HOUSEMATES_MUTATIONS", "200"))
 QUICKLY = 12

@@ -2,9 +2,9 @@
 
 import pytest
 
+from helpers.small_runs import small_run
 from housemates import datasets
-from housemates.cli import main
-from small_runs import small_run
+from housemates.cli.main import main
 
 FEW = ("--split", "dev", "--episodes", "2", "--threads", "1")
 

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from batches import make
-from exports import export
-from housemates.datasets.layout import COLUMNS, MEANINGS
+from helpers.batches import make
+from helpers.exports import export
+from housemates.agents.agent import Partner, scripted
+from housemates.datasets.dataset import COLUMNS, MEANINGS
 from housemates.evaluation.crossplay import pair_up
-from housemates.evaluation.witness import Senses
-from housemates.policies.partners import Partner, scripted
+from housemates.evaluation.trajectories import Senses
 from housemates.sim.rules import Rules
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "datasets.md").read_text()

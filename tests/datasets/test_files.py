@@ -9,12 +9,12 @@ import sys
 import numpy as np
 import pytest
 
-from exports import export
+from helpers.exports import export
 from housemates import datasets
+from housemates.agents.agent import scripted
 from housemates.datasets import write
-from housemates.datasets.layout import COLUMNS
+from housemates.datasets.dataset import COLUMNS
 from housemates.evaluation.crossplay import pair_up
-from housemates.policies.partners import scripted
 
 SCRIPTS = pair_up([scripted("solo")], [scripted("first_half"), scripted("noop")])
 
@@ -68,7 +68,7 @@ def test_an_interrupted_export_leaves_nothing(tmp_path):
 
 
 def test_a_place_that_is_taken_is_refused_before_anybody_plays(folder, monkeypatch):
-    monkeypatch.setattr("housemates.datasets.games.witness", None)
+    monkeypatch.setattr("housemates.datasets.export.witness", None)
     with pytest.raises(ValueError, match="data exists already - name another folder with --out, or remove it"):
         export(folder, SCRIPTS)
 

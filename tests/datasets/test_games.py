@@ -4,17 +4,17 @@ import numpy as np
 import pytest
 import torch
 
-from batches import episodes, home, make
-from exports import SHORT, export, pairs, policies
+from helpers.batches import episodes, home, make
+from helpers.exports import SHORT, export, pairs, policies
 from housemates import datasets
+from housemates.agents.agent import scripted
 from housemates.evaluation.crossplay import Pair, crossplay, minds, pair_up
 from housemates.evaluation.play import CHUNK, mixed, sample, seat_order, uniform
-from housemates.policies.partners import scripted
-from housemates.sim.events import plan_of
+from housemates.recordings.events import plan_of
 from housemates.sim.rules import Rules
-from housemates.sim.scripted import script
+from housemates.sim.scripts import script
 from housemates.sim.state import OUTCOMES
-from housemates.tasks.goals import ACTIONS, NO_OP, PICK
+from housemates.tasks.actions import ACTIONS, NO_OP, PICK
 
 OBSERVATIONS = ("state", "predicates", "gps_compass", "depth")
 
@@ -186,7 +186,7 @@ def test_another_seed_gives_other_games(folder, teams, data):
 
 
 def test_few_places_give_the_same_games(folder, teams, data, monkeypatch):
-    monkeypatch.setattr("housemates.evaluation.witness.ROOM", 1)
+    monkeypatch.setattr("housemates.evaluation.trajectories.ROOM", 1)
     export(folder / "few", teams, observations=("state",))
     few = datasets.load(folder / "few")
     assert np.array_equal(few["state"], data["state"])

@@ -3,17 +3,16 @@
 import numpy as np
 import pytest
 
-import batches
+from helpers import batches
 from housemates import datasets
-from housemates.cli import main
-from housemates.datasets.recorded import export_recordings, witness_recording
-from housemates.policies.partners import scripted
-from housemates.sim.recording import GIVEN, Recorder
+from housemates.agents.agent import scripted
+from housemates.cli.main import main
+from housemates.datasets.export import export_recordings, witness_recording
+from housemates.recordings.recording import GIVEN, Recorder
 from housemates.sim.rules import Rules
-from housemates.tasks.goals import ACTIONS, ENTITIES
-from housemates.web.game import new_game
+from housemates.tasks.actions import ACTIONS, ENTITIES
+from housemates.web.game import PERSON, new_game
 from housemates.web.games import find_games, save_game
-from housemates.web.players import PERSON
 
 HOMES = {batches.home().name: batches.home()}
 
@@ -122,7 +121,7 @@ def test_a_game_without_an_end_is_refused(folder, tmp_path):
 
 
 def test_the_command_writes_games_of_people(folder, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("housemates.sim.recording.home_of", lambda recording: batches.home())
+    monkeypatch.setattr("housemates.recordings.recording.home_of", lambda recording: batches.home())
     out = tmp_path / "data"
     assert main(["export", "--games", str(folder / "games"), "--robots-of", "partner", "--out", str(out)]) == 0
     assert set(datasets.load(out)["mover"]) == {"person"}

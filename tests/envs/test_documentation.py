@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from housemates.envs.spaces import OBSERVATIONS, action_space, observation_space
-from housemates.tasks.goals import ACTIONS
+from housemates.tasks.actions import ACTIONS
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGE = (DOCS / "observations.md").read_text()

@@ -5,14 +5,15 @@ import pytest
 from gymnasium.utils.env_checker import data_equivalence
 
 import housemates
-from batches import episodes, home
-from housemates.envs import loading, progress
-from housemates.envs.named import Named
+from helpers.batches import episodes, home
+from helpers.small_runs import small_run
+from housemates.agents.agent import latents, resolve, write_partners
+from housemates.envs import loading
+from housemates.envs import loading as progress
+from housemates.envs.partners import Named
 from housemates.policies.checkpoint import save_policy
 from housemates.policies.config import PolicyConfig
-from housemates.policies.partners import latents, resolve, write_partners
 from housemates.policies.policy import Policy
-from small_runs import small_run
 
 LATENT = PolicyConfig.state(hidden=8, features=8, latent=3)
 

@@ -6,10 +6,10 @@ from pettingzoo.test import api_test, parallel_api_test, parallel_seed_test
 from pettingzoo.utils import parallel_to_aec
 
 import housemates
-from batches import action, episodes, home, put
+from helpers.batches import action, episodes, home, put
 from housemates.envs.spaces import OBSERVATIONS
 from housemates.sim.state import MUST_DECIDE
-from housemates.tasks.goals import ACTIONS, NO_OP
+from housemates.tasks.actions import ACTIONS, NO_OP
 
 
 def make(task="tidy_house", **options):

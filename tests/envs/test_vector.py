@@ -10,16 +10,16 @@ from gymnasium.utils.env_checker import check_env, data_equivalence
 from gymnasium.vector import AutoresetMode
 from gymnasium.wrappers.vector import DictInfoToList, RecordEpisodeStatistics
 
-import batches
 import housemates
-from batches import action, episodes, home
+from helpers import batches
+from helpers.batches import action, episodes, home
 from housemates.envs.spaces import OBSERVATIONS
 from housemates.policies.config import PolicyConfig
 from housemates.policies.policy import Policy
 from housemates.sim.rules import Rules
-from housemates.sim.scripted import SCRIPTS
+from housemates.sim.scripts import SCRIPTS
 from housemates.sim.state import OUTCOMES
-from housemates.tasks.goals import NO_OP
+from housemates.tasks.actions import NO_OP
 
 
 def make(task="tidy_house", num_envs=3, observations=("state",), **options):

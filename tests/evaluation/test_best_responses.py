@@ -5,18 +5,18 @@ import json
 import numpy as np
 import pytest
 
-from housemates.cli import main
-from housemates.cli_train import new_run
+from helpers.small_runs import small_run
+from housemates.agents import agent as partners
+from housemates.agents.agent import resolve_all, scripted
+from housemates.cli.main import main
+from housemates.cli.train import new_run
 from housemates.evaluation.holdouts import mark
 from housemates.evaluation.metrics import best_responses, bounds, proximity, rows_of
 from housemates.evaluation.protocol import response_pairs, run_pairs
 from housemates.evaluation.rows import join_rows, read_rows
 from housemates.evaluation.stats import Scores, bootstrap_mean, bootstrap_proximity
-from housemates.policies import partners
-from housemates.policies.partners import resolve_all, scripted
-from housemates.populations.coordination import check_partners
-from housemates.populations.run import create, read
-from small_runs import small_run
+from housemates.methods.ego import check_partners
+from housemates.runs.run import create, read
 
 SMALL = ("--preset", "smoke", "--decisions", "300", "--quiet")
 
@@ -212,7 +212,7 @@ def test_with_bounds_of_one_br_prox_is_success():
 
 
 def test_bounds_are_by_the_names_of_the_rows():
-    from evaluations import run_rows
+    from helpers.evaluations import run_rows
 
     rows = rows_of(join_rows([run_rows("sp", 0)])).only(evaluation="zsc")
     best = {("script/noop", ""): 0.5, ("gt_coord-state-100", "1"): 0.0, ("elsewhere", "3"): 1.0}

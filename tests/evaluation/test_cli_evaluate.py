@@ -4,15 +4,15 @@ import sys
 
 import pytest
 
-from housemates.cli import main
+from helpers.small_runs import TINY, small_run
+from housemates.agents import agent as partners
+from housemates.agents.agent import is_holdout, resolve_all
+from housemates.cli.main import main
 from housemates.evaluation.holdouts import mark
 from housemates.evaluation.rows import read_rows
-from housemates.policies import partners
 from housemates.policies.checkpoint import save_policy
-from housemates.policies.partners import is_holdout, resolve_all
 from housemates.policies.policy import Policy
-from housemates.sim.recording import load_recording
-from small_runs import TINY, small_run
+from housemates.recordings.recording import load_recording
 
 FEW = ("--split", "dev", "--episodes", "3", "--threads", "1")
 

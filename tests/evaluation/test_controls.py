@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from batches import EPISODES, episodes, home, make, put
+from helpers.batches import EPISODES, episodes, home, make, put
 from housemates.evaluation.play import Mind, play
 from housemates.policies.config import PolicyConfig
 from housemates.policies.policy import Policy
-from housemates.sim.blindfold import ABSENT, blindfold, draw_without_partners, sensed_alone
 from housemates.sim.cameras import ROBOT_LABEL
 from housemates.sim.rules import Rules
+from housemates.sim.sensors import ABSENT, blindfold, draw_without_partners, sensed_alone
 
 ALL = np.ones((1, 2), np.bool_)
 

@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from batches import episodes, home
+from helpers.batches import episodes, home
+from housemates.agents.agent import PARTNERS, Partner, latents, learned, scripted, write_partners
 from housemates.evaluation.crossplay import RANDOM, Pair, controls, crossplay, identity, minds, pair_up, trained_with
 from housemates.evaluation.play import play
 from housemates.evaluation.rows import COLUMNS
 from housemates.policies.checkpoint import save_policy
 from housemates.policies.config import PolicyConfig
-from housemates.policies.partners import PARTNERS, Partner, latents, learned, scripted, write_partners
 from housemates.policies.policy import Policy
 from housemates.sim.rules import Reward, Rules
 

@@ -6,16 +6,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from batches import episodes, home
-from housemates.cli import main
+from helpers.batches import episodes, home
+from helpers.learners import TINY
+from housemates.agents.agent import Partner, latents, scripted
+from housemates.cli.main import main
 from housemates.evaluation.diversity import audit, play_pairs, short_names
 from housemates.evaluation.play import play
 from housemates.policies.checkpoint import save_policy
-from housemates.policies.partners import Partner, latents, scripted
 from housemates.policies.policy import Policy
 from housemates.reports.diversity import draw_diversity
 from housemates.sim.rules import Rules
-from learners import TINY
 
 SCRIPTS = [scripted(name) for name in ("noop", "first_half", "second_half")]
 SHORT = Rules(horizon=80)

@@ -4,7 +4,10 @@ import json
 
 import pytest
 
-from batches import episodes, home
+from helpers.batches import episodes, home
+from helpers.small_runs import small_run
+from housemates.agents import agent as partners
+from housemates.agents.agent import is_holdout, shipped
 from housemates.evaluation.holdouts import (
     complete,
     holdouts,
@@ -17,11 +20,8 @@ from housemates.evaluation.holdouts import (
     runs_in,
     ship,
 )
-from housemates.policies import partners
 from housemates.policies.checkpoint import load_policy
-from housemates.policies.partners import is_holdout, shipped
-from housemates.populations.run import read
-from small_runs import small_run
+from housemates.runs.run import read
 
 
 @pytest.fixture

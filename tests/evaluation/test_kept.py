@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from housemates import cli_evaluate
-from housemates.cli import main
-from housemates.evaluation import kept as module
-from housemates.evaluation.kept import Kept
-from housemates.policies import partners
-from small_runs import small_run
+from helpers.small_runs import small_run
+from housemates.agents import agent as partners
+from housemates.cli import evaluate as cli_evaluate
+from housemates.cli.main import main
+from housemates.evaluation import resume as module
+from housemates.evaluation.resume import Kept
 
 GAMES = 20 * (2 + 3 + 3 + 3 + 1)
 """With the population, the scripted strangers, and as controls blind, solo and random."""
@@ -139,7 +139,7 @@ import sys
 from functools import partial
 from pathlib import Path
 from housemates import cli_evaluate
-from housemates.cli import main
+from housemates.cli.main import main
 from housemates.evaluation import crossplay, kept
 from housemates.policies import partners
 import contextlib, time

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from evaluations import EPISODES, HOLDOUTS, grid, pair, run_rows
+from helpers.evaluations import EPISODES, HOLDOUTS, grid, pair, run_rows
 from housemates.evaluation.metrics import (
     Rows,
     agent_runs,

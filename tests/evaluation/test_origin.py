@@ -5,16 +5,15 @@ from dataclasses import replace
 
 import pytest
 
-from batches import episodes, home
+from helpers.batches import episodes, home
+from helpers.small_runs import DECISIONS, small_run
+from housemates.agents.agent import agent, learned, population, scripted
 from housemates.evaluation.crossplay import crossplay, pair_up
-from housemates.evaluation.origin import budget, origin
+from housemates.evaluation.holdouts import budget, origin, ship_agent
 from housemates.evaluation.rows import BUDGETS, no_rows, write_rows
-from housemates.evaluation.shipping import ship_agent
 from housemates.policies.checkpoint import save_policy
 from housemates.policies.config import PolicyConfig
-from housemates.policies.partners import agent, learned, population, scripted
 from housemates.policies.policy import Policy
-from small_runs import DECISIONS, small_run
 
 
 def budgets(partner) -> list[int]:

@@ -5,14 +5,14 @@ from copy import deepcopy
 import numpy as np
 import pytest
 
-from batches import EPISODES, episodes, home, make
+from helpers.batches import EPISODES, episodes, home, make
+from housemates.agents.agent import Chance, Function
 from housemates.evaluation.play import Mind, play, sample, seat_order, uniform
 from housemates.policies.config import PolicyConfig
-from housemates.policies.outsiders import Chance, Function
 from housemates.policies.policy import Policy
 from housemates.sim.rules import Rules
-from housemates.sim.scripted import script
-from housemates.tasks.goals import ACTIONS, NO_OP
+from housemates.sim.scripts import script
+from housemates.tasks.actions import ACTIONS, NO_OP
 
 SHORT = Rules(horizon=60)
 FEW = np.arange(6)
@@ -162,7 +162,7 @@ def wait(obs: dict[str, np.ndarray]) -> np.ndarray:
 
 
 def test_a_function_plays(monkeypatch):
-    monkeypatch.setattr("housemates.policies.outsiders.find", lambda place: wait)
+    monkeypatch.setattr("housemates.agents.agent.find", lambda place: wait)
     played = games([["noop", Function("here:wait")]])
     assert (played.idle == played.steps[:, None]).all()
 

@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from evaluation_rows import row
-from housemates.evaluation.origin import budget
+from helpers.evaluation_rows import row
+from helpers.small_runs import DECISIONS, small_run
+from housemates.agents.agent import agent, learned, scripted
+from housemates.evaluation.holdouts import budget
 from housemates.evaluation.protocol import run_pairs, summary
 from housemates.evaluation.rows import make_rows
-from housemates.policies.partners import agent, learned, scripted
-from small_runs import DECISIONS, small_run
 
 STRANGERS = [scripted(name) for name in ("noop", "first_half")]
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from batches import episodes, home
+from helpers.batches import episodes, home
 from housemates.evaluation.play import Mind, play
-from housemates.evaluation.replay import record_game
+from housemates.evaluation.recordings import record_game
 from housemates.policies.config import PolicyConfig
 from housemates.policies.policy import Policy
 from housemates.sim.rules import Rules

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from evaluation_rows import row
+from helpers.evaluation_rows import row
 from housemates.evaluation.rows import (
     BUDGETS,
     COLUMNS,

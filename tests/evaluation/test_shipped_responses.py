@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from evaluations import EPISODES, pair, run_rows
-from housemates.cli_responses import named
+from helpers.evaluations import EPISODES, pair, run_rows
+from housemates.agents.agent import resolve
+from housemates.cli.best_responses import named
 from housemates.evaluation.crossplay import identity
 from housemates.evaluation.holdouts import holdouts
 from housemates.evaluation.metrics import best_responses, rows_of
 from housemates.evaluation.protocol import response_pairs
 from housemates.evaluation.rows import join_rows, write_rows
-from housemates.policies.partners import resolve
 from housemates.reports.report import Options, write_report
 
 

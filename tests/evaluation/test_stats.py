@@ -4,18 +4,10 @@ import numpy as np
 import pytest
 from scipy.stats import trim_mean
 
-from evaluations import EPISODES, grid, run_rows
+from helpers.evaluations import EPISODES, grid, run_rows
 from housemates.evaluation.metrics import mean_over_partners, per_run, rows_of
 from housemates.evaluation.rows import join_rows
-from housemates.evaluation.stats import (
-    Scores,
-    bootstrap_iqm,
-    bootstrap_mean,
-    compare,
-    iqm,
-    over_seeds,
-    scores,
-)
+from housemates.evaluation.stats import Scores, bootstrap_iqm, bootstrap_mean, compare, iqm, over_seeds, scores
 
 
 def made(values, strata=None, runs=None) -> Scores:

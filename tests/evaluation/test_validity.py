@@ -7,14 +7,30 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from batches import EPISODES, episodes, home, make, put, put_at_reach, world
-from housemates.cli import main
+from helpers.batches import EPISODES, episodes, home, make, put, put_at_reach, world
+from housemates.cli.main import main
 from housemates.evaluation import validity as gate
-from housemates.evaluation.clairvoyant import LENGTH, STRATEGIES, Effort, deviation, play, search, useful_action
-from housemates.evaluation.validity import HOLDOUTS, THRESHOLDS, Row, blind, clairvoyant, starts, summary, table, verdicts
+from housemates.evaluation.validity import (
+    HOLDOUTS,
+    LENGTH,
+    STRATEGIES,
+    THRESHOLDS,
+    Effort,
+    Row,
+    blind,
+    clairvoyant,
+    deviation,
+    play,
+    search,
+    starts,
+    summary,
+    table,
+    useful_action,
+    verdicts,
+)
 from housemates.sim.rules import Rules
 from housemates.sim.state import COLLISION_END, SUCCESS
-from housemates.tasks.goals import ACTIONS
+from housemates.tasks.actions import ACTIONS
 
 SMALL = Effort(rounds=3, branches=32)
 NOTHING = np.full((EPISODES, LENGTH), -1, np.int8)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from housemates.homes import assets
-from housemates.homes.assets import AssetError, download_replicacad, find_replicacad
+from housemates.homes.replicacad import download as assets
+from housemates.homes.replicacad.download import AssetError, download_replicacad, find_replicacad
 
 
 @pytest.fixture

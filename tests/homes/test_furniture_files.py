@@ -5,11 +5,11 @@ import struct
 import numpy as np
 import pytest
 
-from housemates.homes.assets import AssetError
-from housemates.homes.gltf import read_glb, rotation_of
+from helpers.tiny_replicacad import write_glb
 from housemates.homes.home import Joint, body_poses
-from housemates.homes.urdf import read_urdf
-from tiny_replicacad import write_glb
+from housemates.homes.replicacad.download import AssetError
+from housemates.homes.replicacad.gltf import read_glb, rotation_of
+from housemates.homes.replicacad.urdf import read_urdf
 
 MESHES = ("objects/frl_apartment_tvstand", "urdf/fridge/body", "urdf/kitchen_counter/drawer3", "urdf/doors/door2")
 URDFS = (

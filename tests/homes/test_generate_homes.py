@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from housemates.homes import generate, splits
+from housemates.homes.files import save_homes
 from housemates.homes.floor import CELL, ROBOT_RADIUS
 from housemates.homes.generate import SPLITS, faults, generate_home
 from housemates.homes.home import RECEPTACLES
 from housemates.homes.pieces import corners
 from housemates.homes.plan import MACROS, WALL_HEIGHT, WALL_THICKNESS, rooms, wall_faces, wall_rectangles
 from housemates.homes.splits import cache_path, load_split, make_split
-from housemates.homes.storage import save_homes
 
 HOMES = (("train", 0), ("train", 1), ("train", 2), ("eval", 7), ("test", 3))
 FLAT = ("rug_01", "rug_02", "mat")

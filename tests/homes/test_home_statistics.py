@@ -5,7 +5,7 @@ import pytest
 
 from housemates.homes.floor import CELL, Floor
 from housemates.homes.generate import generate_home
-from housemates.homes.navmesh import floor_from_navmesh
+from housemates.homes.replicacad.navmesh import floor_from_navmesh
 from housemates.homes.splits import load_split
 from housemates.homes.statistics import (
     CLEARANCES,

@@ -5,6 +5,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from helpers.rooms import RECEPTACLES
+from helpers.rooms import hall as make_hall
+from housemates.geometry.distance import distance_field
+from housemates.geometry.sight import sees
 from housemates.homes import navigation as module
 from housemates.homes.generate import generate_home
 from housemates.homes.home import Home
@@ -21,10 +25,6 @@ from housemates.homes.navigation import (
     path_length,
     prepare,
 )
-from housemates.kernels.distance import distance_field
-from housemates.kernels.sight import sees
-from rooms import RECEPTACLES
-from rooms import hall as make_hall
 
 
 @pytest.fixture(scope="module")

@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from housemates.homes.assets import AssetError
-from housemates.homes.navmesh import TOLERANCE, Navmesh, floor_from_navmesh, read_navmesh, rise
+from housemates.homes.replicacad.download import AssetError
+from housemates.homes.replicacad.navmesh import TOLERANCE, Navmesh, floor_from_navmesh, read_navmesh, rise
 
 FLOOR_BAND = 0.5
 """How far from the floor's height Habitat's top-down map still looks, metres (replicacad.md 11)."""

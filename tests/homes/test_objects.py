@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import missing
-from housemates.homes import meshes
 from housemates.homes.objects import HAB_OBJECTS, NAMES, OBJECTS, get_object, half_extents, object_parts, object_type, parts_of
 from housemates.homes.solids import bounds, box, corners, drum, join, stack
+from housemates.robots import meshes
 
 # The public YCB object table, millimetres; three numbers are sides, two are diameter and height.
 YCB_TABLE = {

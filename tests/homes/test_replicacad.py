@@ -6,11 +6,11 @@ import warnings
 import numpy as np
 import pytest
 
-from housemates.homes.assets import AssetError
+from helpers.tiny_replicacad import SCENE, TABLE, write_dataset
+from housemates.homes.files import load_homes, save_homes
 from housemates.homes.home import RECEPTACLES, body_poses
-from housemates.homes.replicacad import load_replicacad, load_replicacad_split, replicacad_scenes
-from housemates.homes.storage import load_homes, save_homes
-from tiny_replicacad import SCENE, TABLE, write_dataset
+from housemates.homes.replicacad.download import AssetError
+from housemates.homes.replicacad.scene import load_replicacad, load_replicacad_split, replicacad_scenes
 
 # Support heights of replicacad.md section 7, metres.
 SURFACES = {

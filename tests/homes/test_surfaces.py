@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from housemates.homes.surfaces import floor_from_triangles, is_floor, slab_footprints
-from housemates.kernels.collide import point_polygon_distance
-from tiny_replicacad import box, room
+from helpers.tiny_replicacad import box, room
+from housemates.geometry.shapes import point_polygon_distance
+from housemates.homes.replicacad.receptacles import floor_from_triangles, is_floor, slab_footprints
 
 NOTHING = np.zeros((0, 3, 3))
 

@@ -7,14 +7,14 @@ import pytest
 import torch
 from torch import nn
 
-from batches import episodes, home, make
+from helpers.batches import episodes, home, make
+from helpers.learners import trainer
+from housemates.agents.agent import learned
 from housemates.evaluation.play import play
 from housemates.policies.checkpoint import save_policy
 from housemates.policies.config import PolicyConfig
-from housemates.policies.partners import learned
 from housemates.policies.policy import Policy
-from housemates.web.players import Mind
-from learners import trainer
+from housemates.web.game import Mind
 
 
 @pytest.fixture(scope="module")

@@ -3,13 +3,12 @@
 import numpy as np
 import pytest
 
-from housemates.cli_train import new_run
-from housemates.learning.advantage import advantages
-from housemates.learning.ppo import PAPER
-from housemates.populations.bdp import BDPSettings
-from housemates.presets import PRESETS
+from helpers.learners import TINY, trainer
+from housemates.cli.train import new_run
+from housemates.methods.bdp import BDPSettings
+from housemates.runs.presets import PRESETS
 from housemates.sim.rules import Reward, Rules
-from learners import TINY, trainer
+from housemates.training.ppo import PAPER, advantages
 
 PRESET = PRESETS["paper"]
 

@@ -11,9 +11,9 @@ import pytest
 
 from housemates.evaluation.rows import read_rows
 from housemates.homes.splits import load_split
-from housemates.learning.trainer import environment_hash
 from housemates.sim.rules import Rules
 from housemates.tasks.episodes import load_episodes
+from housemates.training.trainer import environment_hash
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = sorted((ROOT / "results").glob("*/*.parquet"))

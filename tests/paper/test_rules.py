@@ -5,8 +5,8 @@ import pytest
 
 from housemates.sim import rules
 from housemates.sim.rules import SPEEDS, Reward, Rules
-from housemates.sim.scripted import HALVES
-from housemates.sim.tick import SPAWN_APART
+from housemates.sim.scripts import HALVES
+from housemates.sim.step import SPAWN_APART
 from housemates.tasks.tasks import get_task
 
 

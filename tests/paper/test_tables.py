@@ -7,13 +7,12 @@ from statistics import mean, stdev
 import numpy as np
 import pytest
 
-from evaluations import EPISODES, grid, run_rows
+from helpers.evaluations import EPISODES, grid, run_rows
 from housemates.evaluation.metrics import rows_of
 from housemates.evaluation.rows import join_rows, make_rows
 from housemates.reports import paper
-from housemates.reports.heat_map import shares
-from housemates.reports.paper_tables import paper_tables
-from housemates.reports.tables import Cell
+from housemates.reports.figures import shares
+from housemates.reports.tables import Cell, paper_tables
 
 METHODS = {label: name for name, label in paper.LABELS.items()}
 TASKS = {title: name for name, title in paper.TASKS.items()}

@@ -2,14 +2,14 @@
 
 import pytest
 
+from helpers.rooms import hall
 from housemates.homes.generate import PAPER
 from housemates.homes.home import OPEN_RECEPTACLES, OPENABLE, RECEPTACLES
 from housemates.homes.objects import HAB_OBJECTS
+from housemates.tasks.actions import ACTIONS, REACH, SUCCESS_RADIUS, predicate_names
 from housemates.tasks.episodes import SIZES
 from housemates.tasks.generate import SPAWN_APART, START_GOAL, generate_episodes
-from housemates.tasks.goals import ACTIONS, REACH, SUCCESS_RADIUS, predicate_names
 from housemates.tasks.tasks import TASKS, get_task
-from rooms import hall
 
 ACTION_LIST = """nav obj0, nav obj1, nav goal0, nav goal1, nav chair, nav table_01, nav table_02, nav tvstand, nav sofa,
 nav counter, nav sink, nav fridge, nav drawer_right, nav drawer_left, pick obj0, pick obj1, place goal0, place goal1,

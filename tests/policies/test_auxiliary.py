@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from housemates.policies.auxiliary import Auxiliary
+from housemates.policies.policy import Auxiliary
 
 
 def test_the_loss_of_undecided_logits_is_log_2():

@@ -5,12 +5,11 @@ from dataclasses import replace
 import pytest
 import torch
 
-from housemates.learning.ppo import replay
-from housemates.policies.branches import Places
 from housemates.policies.checkpoint import load_policy, save_policy
 from housemates.policies.config import PolicyConfig
-from housemates.policies.policy import Policy
+from housemates.policies.policy import Places, Policy
 from housemates.policies.stacked import StackedPolicies
+from housemates.training.ppo import replay
 
 STATE = PolicyConfig.state(hidden=8, features=8, latent=3, branches=True)
 CONFIGS = {

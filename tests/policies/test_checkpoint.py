@@ -11,10 +11,10 @@ import pytest
 import torch
 from safetensors.torch import load_file, save
 
+from housemates.agents.agent import latents
 from housemates.policies import checkpoint
 from housemates.policies.checkpoint import load_policy, read_description, save_policy
 from housemates.policies.config import PolicyConfig
-from housemates.policies.partners import latents
 from housemates.policies.policy import Policy
 
 SMALL = PolicyConfig.state(hidden=16, features=16)

@@ -4,9 +4,17 @@ import numpy as np
 import pytest
 import torch
 
-from housemates.policies.networks import state_feature_count, state_features
-from housemates.policies.pictures import Patches, SmallCNN, colour, distance, nearness, squares
-from housemates.sim.pictures import metres
+from housemates.policies.encoders import (
+    Patches,
+    SmallCNN,
+    colour,
+    distance,
+    nearness,
+    squares,
+    state_feature_count,
+    state_features,
+)
+from housemates.render.pictures import metres
 
 METRES = np.array([0.0, 0.2, 0.3, 0.5, 1.0, 2.5, 6.0], np.float32)
 AS_FLOAT = torch.tensor(METRES)

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from housemates.policies import networks
+from housemates.policies import encoders as networks
 from housemates.policies.config import PolicyConfig
 from housemates.policies.policy import Policy, finish
 

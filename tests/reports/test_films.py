@@ -2,12 +2,12 @@
 
 import pytest
 
-from batches import episodes, home
-from evaluations import EPISODES, HOLDOUTS, pair
+from helpers.batches import episodes, home
+from helpers.evaluations import EPISODES, HOLDOUTS, pair
+from housemates.agents.agent import scripted
 from housemates.evaluation.metrics import rows_of
 from housemates.evaluation.rows import join_rows
 from housemates.homes import splits
-from housemates.policies.partners import scripted
 from housemates.reports import films
 from housemates.reports.films import choose, players
 from housemates.tasks import episodes as tasks

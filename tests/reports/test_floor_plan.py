@@ -7,10 +7,17 @@ from hypothesis import strategies as st
 
 from housemates.homes.generate import generate_home
 from housemates.homes.home import RECEPTACLES, Home
-from housemates.reports.floor_plan import bounds, contact_sheet, draw_floor_plan, piece_labels
-from housemates.reports.footprints import footprints, pieces, receptacle_outline, separate
-from housemates.reports.labels import free_spot
-from housemates.reports.scene import path_between, scene_of
+from housemates.reports.floor_plan import (
+    bounds,
+    contact_sheet,
+    draw_floor_plan,
+    footprints,
+    piece_labels,
+    pieces,
+    receptacle_outline,
+    separate,
+)
+from housemates.reports.labels import free_spot, path_between, scene_of
 from housemates.tasks.generate import generate_episodes
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -138,7 +145,7 @@ def test_a_contact_sheet_of_nothing_is_refused(tmp_path):
 
 
 def test_a_home_of_meshes_can_be_drawn(replica_cad, tmp_path):
-    from housemates.homes.replicacad import load_replicacad
+    from housemates.homes.replicacad.scene import load_replicacad
 
     real = load_replicacad(replica_cad, "v3_sc0_staging_00")
     draw_floor_plan(real, tmp_path / "plan.png", dpi=50)

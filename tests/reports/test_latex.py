@@ -4,11 +4,10 @@ import re
 
 import pytest
 
-from evaluations import grid
-from housemates.reports.heat_map import subgoal_table
-from housemates.reports.paper_tables import paper_tables
+from helpers.evaluations import grid
+from housemates.reports.figures import subgoal_table
 from housemates.reports.summary import comparison_table, control_table, partner_table, run_table, zero_shot_table
-from housemates.reports.tables import Cell, Table, latex
+from housemates.reports.tables import Cell, Table, latex, paper_tables
 
 COMMANDS = {
     "begin", "end", "centering", "toprule", "midrule", "bottomrule", "caption", "label", "textbf", "pm", "dagger", "ddagger",

@@ -11,15 +11,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from evaluations import HOLDOUTS, grid, pair, run_folder, run_rows
-from housemates.cli import main
+from helpers.evaluations import HOLDOUTS, grid, pair, run_folder, run_rows
+from housemates.cli.main import main
 from housemates.evaluation.metrics import rows_of, subgoal_shares
 from housemates.evaluation.rows import join_rows, read_rows, write_rows
-from housemates.reports.curves import read_curves, thinned
-from housemates.reports.figures import drawing, save, short, success_by_method
-from housemates.reports.heat_map import heat_map
+from housemates.reports.figures import drawing, heat_map, read_curves, save, short, success_by_method, thinned
 from housemates.reports.report import Options, write_report
-from housemates.reports.runs import gather, read_source, select
+from housemates.reports.sources import gather, read_source, select
 from housemates.reports.summary import zero_shot_table
 from housemates.reports.tables import console, markdown
 

@@ -3,14 +3,13 @@
 import numpy as np
 import pytest
 
-from evaluations import EPISODES, grid, pair, run_rows
+from helpers.evaluations import EPISODES, grid, pair, run_rows
 from housemates.evaluation.metrics import mean_over_partners, per_run, rows_of, worst_partners
 from housemates.evaluation.rows import join_rows
 from housemates.evaluation.stats import Interval
-from housemates.reports.heat_map import subgoal_table
-from housemates.reports.paper_tables import paper_tables
+from housemates.reports.figures import subgoal_table
 from housemates.reports.summary import comparison_table, control_table, partner_table, run_table, zero_shot_table
-from housemates.reports.tables import Cell, Table, console, interval, latex, markdown, page
+from housemates.reports.tables import Cell, Table, console, interval, latex, markdown, page, paper_tables
 
 SMALL = Table("t", "A title", ("method", "a|b"), (("BDP & co_1", Cell(50.04, 1.26, 3)), ("PBT <x>", Cell())), ("Note 5 %.",))
 

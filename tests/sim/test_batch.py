@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from batches import EPISODES, do, episodes, home, make, play, scripted, world
+from helpers.batches import EPISODES, do, episodes, home, make, play, scripted, world
 from housemates.sim.batch import Batch
 from housemates.sim.rules import Rules
 from housemates.sim.state import SUCCESS
-from housemates.tasks.goals import ACTIONS
+from housemates.tasks.actions import ACTIONS
 
 
 def wander(batch: Batch, calls: int, seed: int = 0) -> None:

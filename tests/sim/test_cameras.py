@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import batches
 from conftest import missing
+from helpers import batches
 from housemates.envs.watch import CLEAR, FOV
-from housemates.homes.fetch import base_to_world, camera_to_base
-from housemates.homes.meshes import fetch_meshes, object_mesh
 from housemates.homes.objects import NAMES
+from housemates.robots.fetch import base_to_world, camera_to_base
+from housemates.robots.meshes import fetch_meshes, object_mesh
 from housemates.sim import cameras
 from housemates.sim.cameras import FOLLOW_HEIGHT, ROBOT_LABEL, Cameras, follow
 

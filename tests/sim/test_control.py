@@ -7,19 +7,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from batches import FAR, action, do, make, put, scripted
-from housemates.homes import fetch
-from housemates.homes.fetch_arm import reach_pose
+from helpers.batches import FAR, action, do, make, put, scripted
+from helpers.low_level import Hand
 from housemates.homes.generate import generate_home
 from housemates.homes.objects import half_extents
+from housemates.robots import fetch
+from housemates.robots.fetch import reach_pose
 from housemates.sim.batch import Batch
 from housemates.sim.control import JOINT_STEP, angle_about
 from housemates.sim.rules import SPEEDS, Rules
 from housemates.sim.skills import OPEN_ENOUGH
 from housemates.sim.state import SUCCESS
-from housemates.sim.supports import supports
+from housemates.sim.world import supports
 from housemates.tasks.episodes import generate_episodes, with_approach
-from low_level import Hand
 
 FREE = (3.5, 4.0)
 """A floor point of the hall with half a metre of room around it."""

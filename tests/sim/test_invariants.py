@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from batches import EPISODES, make
+from helpers.batches import EPISODES, make
 from housemates.homes.generate import generate_home
 from housemates.sim.batch import Batch
 from housemates.sim.rules import Reward, Rules
 from housemates.sim.skills import OPEN_ENOUGH
 from housemates.sim.state import COLLISION_END
+from housemates.tasks.actions import PICK
 from housemates.tasks.episodes import generate_episodes, with_approach
-from housemates.tasks.goals import PICK
 from housemates.tasks.tasks import TASKS
 
 STEPS = 10_000_000

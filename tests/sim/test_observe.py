@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from batches import EPISODES, FAR, action, do, floor_points, make, put, situation
+from helpers.batches import EPISODES, FAR, action, do, floor_points, make, put, situation
 from housemates.sim.batch import Batch
 from housemates.sim.rules import WINDOW, Rules
-from housemates.tasks.goals import NO_OP, predicates
+from housemates.tasks.actions import NO_OP, predicates
 from housemates.tasks.tasks import TASKS
 
 
@@ -162,7 +162,7 @@ def test_an_infeasible_choice_is_a_no_op_in_the_window():
 
 
 def test_the_window_at_the_end_of_an_episode_is_kept():
-    from housemates.sim.observe import write_window
+    from housemates.sim.sensors import write_window
 
     batch = make(rules=Rules(horizon=3))
     for _ in range(3):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from batches import EPISODES, FAR, do, make, put, put_at_reach, world
+from helpers.batches import EPISODES, FAR, do, make, put, put_at_reach, world
 from housemates.sim.batch import Batch
 from housemates.sim.rules import REWARD_TERMS, Reward, Rules
 from housemates.tasks.tasks import TASKS

@@ -6,18 +6,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from batches import EPISODES, make, play, scripted
+from helpers.batches import EPISODES, make, play, scripted
+from helpers.lone import COUNTED, HABITAT, HABITAT_SLIDING, OURS, steps, walk
 from housemates.homes.generate import generate_home
 from housemates.homes.home import Home
-from housemates.homes.replicacad import load_replicacad, replicacad_scenes
+from housemates.homes.replicacad.scene import load_replicacad, replicacad_scenes
 from housemates.sim.batch import Batch
 from housemates.sim.rules import SPEEDS, Rules
-from housemates.sim.scripted import HALVES, SCRIPTS, plans, script
+from housemates.sim.scripts import HALVES, SCRIPTS, plans, script
 from housemates.sim.state import SUCCESS, TIMEOUT
+from housemates.tasks.actions import ACTIONS
 from housemates.tasks.episodes import generate_episodes, with_approach
-from housemates.tasks.goals import ACTIONS
 from housemates.tasks.tasks import TASKS, get_task
-from lone import COUNTED, HABITAT, HABITAT_SLIDING, OURS, steps, walk
 
 LONG = 5000
 """A horizon that nothing reaches, steps."""

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from batches import FAR, action, do, floor_points, home, make, put, put_at_reach, world
+from helpers.batches import FAR, action, do, floor_points, home, make, put, put_at_reach, world
 from housemates.sim.batch import Batch
 from housemates.sim.rules import ARRIVE, CARRY, FACING, NAVIGATION_CAP, SPEEDS, Rules
 from housemates.sim.skills import cell_at, path_length
-from housemates.tasks.goals import ACTIONS, ENTITIES, NO_OP, REACH
+from housemates.tasks.actions import ACTIONS, ENTITIES, NO_OP, REACH
 from housemates.tasks.task import initial_doors
 from housemates.tasks.tasks import get_task
 

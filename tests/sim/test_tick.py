@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from batches import EPISODES, FAR, action, do, make, put, put_at_reach, scripted, world
+from helpers.batches import EPISODES, FAR, action, do, make, put, put_at_reach, scripted, world
 from housemates.sim.batch import Batch
 from housemates.sim.rules import COLLISION, RELEASE, Rules
 from housemates.sim.state import COLLISION_END, SUCCESS, TIMEOUT
-from housemates.tasks.goals import ACTIONS, NO_OP
+from housemates.tasks.actions import ACTIONS, NO_OP
 
 HALL = (2.0, 3.5)
 """A floor point with free floor to its east."""

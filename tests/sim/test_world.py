@@ -5,14 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from batches import episodes, home, world
+from helpers.batches import episodes, home, world
+from helpers.rooms import hall
 from housemates.homes.home import OPENABLE, RECEPTACLES
 from housemates.homes.navigation import navigation
 from housemates.sim.skills import BLOCKED, cell_at, path_length
 from housemates.sim.world import pack
-from housemates.tasks.goals import VERBS, door_of
+from housemates.tasks.actions import VERBS, door_of
 from housemates.tasks.tasks import TASKS, get_task
-from rooms import hall
 
 
 def test_episodes_of_other_homes_are_refused():

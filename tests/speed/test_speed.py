@@ -6,14 +6,15 @@ import time
 import numpy as np
 import pytest
 
-import batches
-from housemates.cli_speed import table, write_json
+from helpers import batches
+from housemates.cli.speed import table, write_json
 from housemates.homes.generate import generate_home
 from housemates.sim.batch import Batch
 from housemates.sim.rules import Rules
-from housemates.speed import peers, steps
-from housemates.speed.frames import head_depth
+from housemates.speed import peers
+from housemates.speed import simulation as steps
 from housemates.speed.measure import Figure, Job, commit, machine, measure
+from housemates.speed.simulation import head_depth
 from housemates.speed.suite import QUICK, Plan, Result, run
 
 TINY = Plan(seconds=0.01, sizes=(16, 32), homes=(2, 4), picture_homes=2, peer_sizes=(16,))
@@ -132,7 +133,7 @@ def home():
 
 
 def test_the_scene_for_others_is_a_home_and_two_robots_in_boxes(home):
-    from housemates.homes.fetch_body import fetch_parts
+    from housemates.robots.body import fetch_parts
 
     scene, _ = peers.boxes(home)
     assert len(scene) == len(home.parts) + 2 * len(fetch_parts())
@@ -179,7 +180,7 @@ def test_the_commit_is_a_hash_or_nothing():
 
 
 def test_the_real_homes_are_drawn_as_triangles(replica_cad):
-    from housemates.speed.frames import real_batches
+    from housemates.speed.simulation import real_batches
 
     (batch,) = real_batches(replica_cad, (16,), 2)
     assert isinstance(batch, Batch)

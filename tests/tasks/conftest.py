@@ -2,8 +2,8 @@
 
 import pytest
 
+from helpers.rooms import hall as make_hall
 from housemates.homes.home import Home
-from rooms import hall as make_hall
 
 
 @pytest.fixture(scope="session")

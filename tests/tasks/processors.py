@@ -9,9 +9,9 @@ import numpy as np
 from housemates.homes.generate import SPLITS, generate_home
 from housemates.homes.navigation import Navigation, approach_cells, approach_for_points
 from housemates.homes.splits import load_split
+from housemates.tasks.benchmark import episodes_hash
 from housemates.tasks.episodes import SEEDS, TRAINING
 from housemates.tasks.generate import add_approach, generate_episodes
-from housemates.tasks.packaged import episodes_hash
 from housemates.tasks.tasks import TASKS
 
 EPISODES = 12

@@ -9,7 +9,7 @@ import pytest
 from housemates.homes.generate import generate_home
 from housemates.homes.home import Home
 from housemates.homes.objects import half_extents
-from housemates.homes.replicacad import load_replicacad
+from housemates.homes.replicacad.scene import load_replicacad
 from housemates.tasks.generate import generate_episodes
 from housemates.tasks.tasks import TASKS
 from housemates.tasks.validate import validate

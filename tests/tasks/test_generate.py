@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from helpers.rooms import RECEPTACLES
+from helpers.rooms import hall as make_hall
 from housemates.homes.home import Home
 from housemates.homes.objects import HAB_OBJECTS, NAMES
+from housemates.tasks.files import Episodes
 from housemates.tasks.generate import add_approach, draw_spawns, episode_rng, generate_episodes
-from housemates.tasks.storage import Episodes
 from housemates.tasks.tasks import TASKS
-from rooms import RECEPTACLES
-from rooms import hall as make_hall
 
 
 @pytest.fixture(scope="module")

@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from helpers.rooms import DRAWER_RIGHT, FRIDGE_DOOR
 from housemates.homes.home import Home
-from housemates.tasks import goals
-from housemates.tasks.goals import ACTIONS, ENTITIES, Situation, Subgoal, predicate_names, predicates
-from housemates.tasks.set_table import SET_TABLE
-from rooms import DRAWER_RIGHT, FRIDGE_DOOR
+from housemates.tasks import actions as goals
+from housemates.tasks.actions import ACTIONS, ENTITIES, Situation, Subgoal, predicate_names, predicates
+from housemates.tasks.tasks import SET_TABLE
 
 
 @pytest.fixture

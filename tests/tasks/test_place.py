@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 from scipy.spatial import ConvexHull
 
+from helpers.rooms import hall as make_hall
 from housemates.homes.home import Home
 from housemates.homes.objects import get_object
 from housemates.homes.solids import box
 from housemates.tasks import place as rules
 from housemates.tasks.place import boxes_touch, convex_outline, find_place, floor_distance, places, polygon_touches
-from rooms import hall as make_hall
 
 NOTHING = np.empty((0, 7))
 BOWL = np.array(get_object("024_bowl").half)

@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 from numpy._core._multiarray_umath import __cpu_dispatch__, __cpu_features__
 
-from housemates.homes import manifest as homes_manifest
+from housemates.homes import files as homes_manifest
+from housemates.homes.files import homes_hash, manifest, packaged_homes
 from housemates.homes.generate import SPLITS, generate_home
-from housemates.homes.manifest import homes_hash, manifest, packaged_homes
 from housemates.homes.splits import load_split
+from housemates.tasks import benchmark as packaged
 from housemates.tasks import episodes as episode_sets
-from housemates.tasks import packaged
+from housemates.tasks.benchmark import episodes_hash, expected_hash, packaged_episodes
 from housemates.tasks.episodes import SHIPPED, SIZES, load_episodes
-from housemates.tasks.packaged import episodes_hash, expected_hash, packaged_episodes
 from housemates.tasks.tasks import TASKS
 
 SCRIPT = Path(__file__).with_name("processors.py")
@@ -61,7 +61,7 @@ def test_numpys_own_products_would_have_differed(here):
 @pytest.mark.slow
 @pytest.mark.parametrize("other", OTHERS)
 def test_another_processor_makes_the_whole_benchmark(other, tmp_path):
-    told = run(["-m", "housemates.tasks.packaged"], OTHERS[other] | {"HOUSEMATES_CACHE": str(tmp_path)})
+    told = run(["-m", "housemates.tasks.benchmark"], OTHERS[other] | {"HOUSEMATES_CACHE": str(tmp_path)})
     assert told.splitlines()[-1] == "benchmark version 1: nothing differs"
 
 

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+from helpers.rooms import FRIDGE_DOOR
 from housemates.homes.home import OPENABLE, RECEPTACLES, Home
 from housemates.homes.objects import NAMES
 from housemates.tasks.task import initial_doors, initial_joints
 from housemates.tasks.tasks import TASKS, get_task
-from rooms import FRIDGE_DOOR
 
 
 def test_an_unknown_task_is_answered_with_the_choices():

@@ -5,17 +5,17 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from helpers.rooms import RECEPTACLES
+from helpers.rooms import hall as make_hall
 from housemates.homes.home import Home
 from housemates.homes.navigation import navigation
 from housemates.homes.objects import object_type
 from housemates.homes.solids import box
 from housemates.tasks.episodes import with_approach
+from housemates.tasks.files import Episodes
 from housemates.tasks.generate import generate_episodes
-from housemates.tasks.storage import Episodes
 from housemates.tasks.tasks import TASKS
 from housemates.tasks.validate import validate
-from rooms import RECEPTACLES
-from rooms import hall as make_hall
 
 NAMES = [r.name for r in RECEPTACLES]
 

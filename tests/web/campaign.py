@@ -35,7 +35,7 @@ HERE, ELSEWHERE = "127.0.0.1", "127.0.0.5"
 def serve() -> None:
     """A server in the hall until its input ends."""
     resource.setrlimit(resource.RLIMIT_NOFILE, (FILES, FILES))
-    import pages
+    from helpers import pages
     from housemates.web.server import Page, running
 
     table = pages.hall_table(fastest=30.0)
@@ -140,9 +140,9 @@ def bomb_makers() -> list[Callable[[int], bytes]]:
     """Ways to make a file that is small and takes much; the last two are whole recordings, as large as there can be."""
     import numpy as np
 
-    import pages
-    from housemates.sim.recording import DECISION, save_recording
-    from housemates.web.shelf import LONGEST_DROPPED
+    from helpers import pages
+    from housemates.recordings.recording import DECISION, save_recording
+    from housemates.web.library import LONGEST_DROPPED
     from web.test_shelf import crowded
 
     recording = pages.scripted()

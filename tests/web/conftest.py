@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-import pages
-from housemates.web import sessions
+from helpers import pages
+from housemates.web import session as sessions
 from housemates.web.server import Page, running
 
 

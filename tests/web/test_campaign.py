@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from websockets.exceptions import ConnectionClosed
 
-import pages
+from helpers import pages
 from web.campaign import BOMBS, FRAMES, HALF_OPEN
 
 SCRIPT = Path(__file__).with_name("campaign.py")

@@ -5,10 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import batches
-import pages
-from housemates.sim.recording import Recording
-from housemates.web.checks import check_in_home, check_recording
+from helpers import batches, pages
+from housemates.recordings.recording import Recording
+from housemates.web.validation import check_in_home, check_recording
 
 
 @pytest.fixture

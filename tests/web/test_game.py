@@ -4,19 +4,17 @@ import numpy as np
 import pytest
 import torch
 
-import batches
-import pages
+from helpers import batches, pages
+from housemates.agents.agent import Partner, learned, scripted
 from housemates.policies.checkpoint import save_policy
 from housemates.policies.config import PolicyConfig
-from housemates.policies.partners import Partner, learned, scripted
 from housemates.policies.policy import Policy
+from housemates.recordings.recording import SCRIPTED, replay
 from housemates.sim.batch import Batch
-from housemates.sim.recording import SCRIPTED, replay
 from housemates.sim.state import MUST_DECIDE
-from housemates.tasks.goals import ACTIONS, ENTITIES
-from housemates.web.game import Game, new_game, swap
+from housemates.tasks.actions import ACTIONS, ENTITIES
+from housemates.web.game import PERSON, Game, new_game, swap
 from housemates.web.messages import Refused
-from housemates.web.players import PERSON
 
 NOBODY = scripted("noop")
 

@@ -5,15 +5,14 @@ import zipfile
 import numpy as np
 import pytest
 
-import batches
-from housemates.cli import main
+from helpers import batches
+from housemates.agents.agent import Partner, scripted
+from housemates.cli.main import main
 from housemates.evaluation.rows import read_rows
-from housemates.policies.partners import Partner, scripted
-from housemates.sim.recording import load_recording, replay
-from housemates.tasks.goals import ENTITIES
-from housemates.web.game import new_game
+from housemates.recordings.recording import load_recording, replay
+from housemates.tasks.actions import ENTITIES
+from housemates.web.game import PERSON, new_game
 from housemates.web.games import export, find_games, game_rows, save_game
-from housemates.web.players import PERSON
 
 
 def played(robot: int = 0):

@@ -2,8 +2,8 @@
 
 import pytest
 
-from housemates.web.guard import Guard, Rate
 from housemates.web.messages import Refused
+from housemates.web.security import Guard, Rate
 
 HERE = Guard("127.0.0.1", 7431)
 OPEN = Guard("0.0.0.0", 7431, "secret")

@@ -11,9 +11,10 @@ from contextlib import suppress
 import pytest
 from websockets.exceptions import ConnectionClosed
 
-import pages
-from housemates.sim.recording import save_recording
-from housemates.web import door, line
+from helpers import pages
+from housemates.recordings.recording import save_recording
+from housemates.web import connection as line
+from housemates.web import middleware as door
 from housemates.web.messages import MESSAGES
 from housemates.web.server import Page
 

@@ -5,9 +5,8 @@ import json
 import numpy as np
 import pytest
 
-import batches
-import pages
-from housemates.web.line import as_json, long_json
+from helpers import batches, pages
+from housemates.web.connection import as_json, long_json
 from housemates.web.messages import HEADER, LARGEST, MESSAGES, Refused, frame_body, parse
 
 GOOD = [

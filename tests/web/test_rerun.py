@@ -5,10 +5,9 @@ from types import SimpleNamespace
 
 import numpy as np
 
-import batches
-import pages
-from housemates.homes import fetch
-from housemates.web.rerun_file import write_rerun
+from helpers import batches, pages
+from housemates.robots import fetch
+from housemates.web.rerun import write_rerun
 
 
 def stand_in(told: list) -> SimpleNamespace:

@@ -5,13 +5,13 @@ import base64
 import numpy as np
 import pytest
 
-import batches
-from housemates.homes import fetch
-from housemates.homes.fetch_body import fetch_parts
+from helpers import batches
+from housemates.geometry.kinematics import forward_kinematics
 from housemates.homes.objects import object_parts
-from housemates.kernels.kinematics import forward_kinematics
-from housemates.tasks.goals import ENTITIES
-from housemates.web.scene import bodies, entities_of, home_triangles, packed, scene, triangles
+from housemates.robots import fetch
+from housemates.robots.body import fetch_parts
+from housemates.tasks.actions import ENTITIES
+from housemates.web.views import bodies, entities_of, home_triangles, packed, scene, triangles
 
 
 def unpack(values: dict) -> np.ndarray:

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 from websockets.exceptions import ConnectionClosed
 
-import batches
-import pages
-from housemates.sim.recording import load_recording, replay, save_recording
-from housemates.tasks.goals import ENTITIES
-from housemates.web import line, server
-from housemates.web.guard import Guard
+from helpers import batches, pages
+from housemates.recordings.recording import load_recording, replay, save_recording
+from housemates.tasks.actions import ENTITIES
+from housemates.web import connection as line
+from housemates.web import server
+from housemates.web.security import Guard
 from housemates.web.server import STATIC, Page, listen, open_page, running
-from housemates.web.table import Options
+from housemates.web.service import Options
 
 
 @pytest.fixture(scope="module")
@@ -313,7 +313,7 @@ def test_a_game_that_cannot_be_is_refused(port, changes, said):
 
 
 def test_too_many_games_are_refused(port, table, monkeypatch):
-    monkeypatch.setattr("housemates.web.sessions.MOST_GAMES", 0)
+    monkeypatch.setattr("housemates.web.session.MOST_GAMES", 0)
     with pages.visitor(port) as guest:
         assert "too many games" in guest.begin()["error"]
 

@@ -10,12 +10,11 @@ import zipfile
 import numpy as np
 import pytest
 
-import batches
-import pages
-from housemates.sim.recording import save_recording
-from housemates.web import shelf as shelf_module
+from helpers import batches, pages
+from housemates.recordings.recording import save_recording
+from housemates.web import library as shelf_module
+from housemates.web.library import Shelf
 from housemates.web.messages import Refused
-from housemates.web.shelf import Shelf
 
 
 @pytest.fixture

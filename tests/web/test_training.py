@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-import pages
+from helpers import pages
+from housemates.agents.agent import PARTNERS, Partner, scripted, write_partners
 from housemates.policies.checkpoint import save_policy
 from housemates.policies.config import PolicyConfig
-from housemates.policies.partners import PARTNERS, Partner, scripted, write_partners
 from housemates.policies.policy import Policy
 from housemates.web.messages import Refused
 from housemates.web.server import Page, running

@@ -8,10 +8,12 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
-import pages
-from housemates.web import line, server, sessions, wire
-from housemates.web.guard import Rate, same, whose
-from housemates.web.quiet import MOST, NAMES, QUIET, Quiet
+from helpers import pages
+from housemates.web import connection as line
+from housemates.web import server, wire
+from housemates.web import session as sessions
+from housemates.web.logs import MOST, NAMES, QUIET, Quiet
+from housemates.web.security import Rate, same, whose
 from housemates.web.server import Page, running
 
 
@@ -254,7 +256,7 @@ def test_lines_that_were_left_out_are_counted(monkeypatch):
     quiet = Quiet()
     for _ in range(MOST + 7):
         said(quiet, NAMES[0], "no")
-    monkeypatch.setattr("housemates.web.quiet.SECONDS", -1.0)
+    monkeypatch.setattr("housemates.web.logs.SECONDS", -1.0)
     assert said(quiet, NAMES[0], "no").getMessage() == "no - and 7 more like this before"
 
 

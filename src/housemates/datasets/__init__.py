@@ -1,5 +1,5 @@
 """Games as data to learn from: written by `housemates export`, read with `load`."""
 
-from housemates.datasets.read import describe, load
+from housemates.datasets.dataset import describe, load
 
 __all__ = ["describe", "load"]

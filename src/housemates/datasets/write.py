@@ -14,8 +14,8 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 
 from housemates import __version__
-from housemates.checksums import file_digest
-from housemates.datasets.layout import (
+from housemates.agents.agent import Partner
+from housemates.datasets.dataset import (
     COLUMNS,
     DESCRIPTION,
     FORMAT,
@@ -27,11 +27,10 @@ from housemates.datasets.layout import (
     array_file,
     schema,
 )
-from housemates.evaluation.witness import Game
-from housemates.kernels.files import check_place, sync, write_json, writing
-from housemates.policies.partners import Partner
+from housemates.evaluation.trajectories import Game
+from housemates.io import check_place, file_digest, sync, write_json, writing
 from housemates.sim.state import OUTCOMES, SUCCESS
-from housemates.tasks.goals import ACTIONS
+from housemates.tasks.actions import ACTIONS
 
 ROWS = 1 << 16
 """Decisions in one row group of the table, at least."""

@@ -13,16 +13,29 @@ import numpy as np
 from gymnasium.spaces import Space
 from pettingzoo import ParallelEnv
 
-from housemates.envs.setup import RENDER_MODES, change, check_render_mode, check_view, load, new_batch, new_buffer, reseed
-from housemates.envs.spaces import action_space, check_control, check_names, check_size, observation_space
+from housemates.envs.spaces import (
+    RENDER_MODES,
+    action_space,
+    change,
+    check_control,
+    check_names,
+    check_render_mode,
+    check_size,
+    check_view,
+    load,
+    new_batch,
+    new_buffer,
+    observation_space,
+    reseed,
+)
 from housemates.envs.watch import picture
 from housemates.homes.home import Home
 from housemates.sim.batch import Batch
 from housemates.sim.control import NUMBERS
 from housemates.sim.rules import Rules
 from housemates.sim.state import MUST_DECIDE, OUTCOMES, TIMEOUT
+from housemates.tasks.actions import ACTIONS
 from housemates.tasks.episodes import Episodes
-from housemates.tasks.goals import ACTIONS
 from housemates.tasks.tasks import get_task
 
 

@@ -1,16 +1,23 @@
-"""Gymnasium spaces of what robots see and do; docs/observations.md shows them as one table."""
+"""Gymnasium spaces of observations and actions, and the arguments that all environments share."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields, replace
+from typing import Any
 
 import numpy as np
 from gymnasium import spaces
 
+from housemates.envs.loading import load_homes, load_set
+from housemates.homes.home import Home
+from housemates.sim.batch import Batch
 from housemates.sim.control import NUMBERS
-from housemates.sim.observe import predicates_size, state_size
-from housemates.sim.rules import WINDOW
-from housemates.tasks.goals import ACTIONS
+from housemates.sim.rules import WINDOW, Rules
+from housemates.sim.sensors import predicates_size, state_size
+from housemates.tasks.actions import ACTIONS
+from housemates.tasks.episodes import Episodes
+from housemates.tasks.tasks import get_task
 
 FARTHEST = 100.0
 """No home is wider than this, metres: the bound of distances and depths."""
@@ -78,3 +85,91 @@ def _space(name: str, robots: int, size: int) -> spaces.Space:
         bound = np.array([FARTHEST, FARTHEST, np.pi], np.float32)
         return spaces.Box(-bound, bound)
     return spaces.Box(-FARTHEST, FARTHEST, (WINDOW, 3), np.float32)
+
+
+RENDER_MODES = ("rgb_array",)
+
+
+def load(
+    task: str, split: str, homes: Sequence[Home] | None, episodes: Episodes | None, progress: bool = True
+) -> tuple[Sequence[Home], Episodes]:
+    """The homes and episodes to play: those given, or the package's own of a split.
+
+    progress: whether it is shown on the console where something must be made first.
+    """
+    name = get_task(task).name
+    if episodes is not None:
+        if homes is None:
+            raise ValueError("episodes were given without their homes - give both (homes=..., episodes=...)")
+        if episodes.task != name:
+            raise ValueError(f"the episodes are of {episodes.task}, not of {name} - give the task they were made for")
+        return homes, episodes
+    if homes is None:
+        homes = load_homes(split, progress)
+    return homes, load_set(name, split, homes, progress)
+
+
+def change(rules: Rules | None, changes: dict[str, Any]) -> Rules:
+    """Rules (default: the paper's) with some fields changed by name."""
+    known = [field.name for field in fields(Rules)]
+    for name in changes:
+        if name not in known:
+            raise TypeError(f"no argument or rule '{name}' - the rules are: {', '.join(known)}")
+    return replace(rules or Rules(), **changes)
+
+
+def new_batch(
+    homes: Sequence[Home], episodes: Episodes, count: int, robots: int, rules: Rules, seed: int, **options: Any
+) -> Batch:
+    """A batch of `count` homes; robots start where the episodes say, if they say it for all of them."""
+    spawn = episodes.spawn
+    stored = spawn is not None and 1 <= robots <= spawn.shape[1] and bool(np.isfinite(spawn[:, :robots]).all())
+    return Batch(episodes, homes, count, robots, rules, seed=seed, stored_spawns=stored, **options)
+
+
+def new_buffer(batch: Batch, name: str) -> np.ndarray:
+    """An array [E, R, ...] for an observation of all robots; depth is in metres."""
+    shape, dtype = batch.observation(name)
+    return np.zeros((batch.size, batch.robots, *shape), np.float32 if name == "depth" else dtype)
+
+
+def reseed(batch: Batch, seed: int | Sequence[int | None]) -> int:
+    """Give all homes fresh generators, as a new batch with this seed has them; or each its own, from a list of seeds [E].
+
+    Homes whose seed is None keep their generators. Returns one seed for everything else that is drawn.
+    """
+    if isinstance(seed, Sequence | np.ndarray):
+        if len(seed) != batch.size:
+            raise ValueError(f"{len(seed)} seeds for {batch.size} homes - give one seed, or a list of {batch.size}")
+        each = [None if one is None else _seed(one) for one in seed]
+        for home, one in enumerate(each):
+            if one is not None:
+                batch.state.rng[home] = np.random.SeedSequence(one).generate_state(1, np.uint64)[0]
+        return int(np.random.SeedSequence([one or 0 for one in each]).generate_state(1)[0])
+    one = _seed(seed)
+    batch.state.rng[:] = np.random.SeedSequence([one, batch.size]).generate_state(batch.size, np.uint64)
+    return one
+
+
+def _seed(seed: Any) -> int:
+    """A seed, if it is one."""
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer):
+        raise ValueError(f"a seed must be a whole number, got {seed!r}")
+    if seed < 0:
+        raise ValueError(f"a seed must not be negative, got {seed}")
+    return int(seed)
+
+
+def check_render_mode(mode: str | None) -> str | None:
+    """The render mode, if it is known."""
+    if mode is not None and mode not in RENDER_MODES:
+        raise ValueError(f"no render mode '{mode}' - choose {', '.join(RENDER_MODES)} or None")
+    return mode
+
+
+def check_view(view: str, robots: int) -> str:
+    """What `render` shows, if there is such a view."""
+    known = ("top", *(f"robot_{robot}" for robot in range(robots)))
+    if view not in known:
+        raise ValueError(f"no view '{view}' - choose one of: {', '.join(known)}")
+    return view

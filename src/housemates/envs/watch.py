@@ -6,9 +6,9 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from housemates.render.pictures import NEAR
 from housemates.sim.batch import Batch
 from housemates.sim.cameras import Cameras, follow, overhead
-from housemates.sim.pictures import NEAR
 
 PIXELS = 512
 """Side of the picture."""

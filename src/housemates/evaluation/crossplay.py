@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from housemates.evaluation.kept import Kept
-from housemates.evaluation.origin import budget, origin, run_folder
+from housemates.agents import agent as registry
+from housemates.agents.agent import Partner
+from housemates.evaluation.holdouts import budget, origin, run_folder
 from housemates.evaluation.play import Mind, Played, play
+from housemates.evaluation.resume import Kept
 from housemates.evaluation.rows import AGENT, NOBODY, PARTNER, join_rows, make_rows
 from housemates.homes.home import Home
-from housemates.learning.trainer import environment_hash
-from housemates.policies import partners as registry
-from housemates.policies.partners import Partner
 from housemates.sim.rules import Reward, Rules
 from housemates.sim.state import COLLISION_END, SUCCESS, TIMEOUT
 from housemates.sim.world import World, pack
 from housemates.tasks.episodes import Episodes
 from housemates.tasks.tasks import get_task
+from housemates.training.trainer import environment_hash
 
 if TYPE_CHECKING:
     import pyarrow as pa

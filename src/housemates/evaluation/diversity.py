@@ -14,14 +14,14 @@ from typing import Any
 
 import numpy as np
 
+from housemates.agents.agent import Partner
 from housemates.evaluation.crossplay import minds
 from housemates.evaluation.play import play
 from housemates.homes.home import Home
-from housemates.policies.partners import Partner
 from housemates.sim.rules import Rules
 from housemates.sim.state import SUCCESS
+from housemates.tasks.actions import ACTIONS
 from housemates.tasks.episodes import Episodes
-from housemates.tasks.goals import ACTIONS
 from housemates.tasks.tasks import TASKS
 
 PERMUTATIONS = 1000

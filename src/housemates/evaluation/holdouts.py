@@ -1,7 +1,6 @@
-"""Partners that nobody trains with: three scripts per task, and members of GT Coord runs of other seeds (spec 11.1).
+"""Held-out partners: where each comes from, how competent it is, and how trained ones become part of the package.
 
-A run becomes a holdout by the file holdout.json, which also tells how competent its members are. Some come with the package,
-in `housemates/agents/TASK/holdouts/`; `ship` puts them there.
+Whatever was not recorded at training time stays UNKNOWN; nothing is guessed.
 """
 
 from __future__ import annotations
@@ -15,20 +14,132 @@ from typing import Any
 
 import numpy as np
 
-from housemates.checksums import read_json
+from housemates.agents import agent as registry
+from housemates.agents.agent import HOLDOUT_SCRIPTS, MARKER, RESTORE, Partner
+from housemates.config import to_json
 from housemates.evaluation.play import Mind, play
-from housemates.evaluation.shipping import ship_policy
+from housemates.evaluation.rows import BUDGETS, UNKNOWN, read_rows
 from housemates.homes.home import Home
-from housemates.kernels.files import write_json
-from housemates.learning.settings import to_json
-from housemates.learning.trainer import BEFORE_STEPS
-from housemates.policies import partners as registry
-from housemates.policies.checkpoint import load_policy
-from housemates.policies.partners import HOLDOUT_SCRIPTS, MARKER, Partner
-from housemates.populations.run import Run, read
+from housemates.io import read_json, write_json, write_whole
+from housemates.policies.checkpoint import DESCRIPTION, load_policy, read_description, save_policy
+from housemates.policies.config import PolicyConfig
+from housemates.runs.run import Run, read
 from housemates.sim.state import SUCCESS
 from housemates.tasks.episodes import Episodes
 from housemates.tasks.tasks import get_task
+from housemates.training.trainer import BEFORE_STEPS
+
+
+def run_folder(partner: Partner) -> Path | None:
+    """The folder of the run that a learned partner lies in, if it lies in one."""
+    if partner.kind not in ("learned", "latent"):
+        return None
+    place = Path(partner.path)
+    return next((p for p in place.parents if (p / "config.json").is_file()), None)
+
+
+def origin(agent: Partner) -> dict[str, Any]:
+    """Columns of `evaluation.rows` that are known of an agent's training: preset, pixels, and the budgets of both stages.
+
+    pixels: the side of its pictures, 0 if it sees none. Who was not trained (a script) has budgets of 0.
+    """
+    return {"preset": _preset(agent), "pixels": _pixels(agent)} | _budgets(agent)
+
+
+def budget(agent: Partner) -> int:
+    """Decisions an agent was trained with, over both stages: its own and those of all runs its partners come from."""
+    return int(agent.meta.get("decisions", 0)) + max(_population(agent, "decisions"), 0)
+
+
+def _preset(agent: Partner) -> str:
+    run = run_folder(agent)
+    if "preset" in agent.meta or run is None:
+        return str(agent.meta.get("preset", ""))
+    return str(read_json(run / "config.json", RESTORE).get("preset", ""))
+
+
+def _pixels(agent: Partner) -> int:
+    if agent.kind not in ("learned", "latent"):
+        return 0
+    if not (Path(agent.path) / DESCRIPTION).is_file():
+        return UNKNOWN
+    config = PolicyConfig.from_json(read_description(agent.path)["config"])
+    return config.picture if config.pictures else 0
+
+
+def _budgets(agent: Partner) -> dict[str, int]:
+    meta = agent.meta
+    if agent.kind not in ("learned", "latent"):
+        return dict.fromkeys(BUDGETS, 0)
+    if BUDGETS[0] in meta:
+        return {name: int(meta[name]) for name in BUDGETS}
+    own = [int(meta.get(unit, UNKNOWN)) for unit in ("decisions", "steps")]
+    if meta.get("stage") == 1:
+        return dict(zip(BUDGETS, (*own, 0, 0), strict=True))
+    if meta.get("stage") == 2 and run_folder(agent) is not None:
+        before = [_population(agent, unit) for unit in ("decisions", "steps")]
+        return dict(zip(BUDGETS, (*before, *own), strict=True))
+    return dict.fromkeys(BUDGETS, UNKNOWN)
+
+
+def _population(agent: Partner, unit: str) -> int:
+    """What the population of an agent's second stage was trained with, each run once; UNKNOWN if one of them does not say."""
+    run = run_folder(agent)
+    if agent.meta.get("stage") != 2 or run is None or not (run / registry.PARTNERS).is_file():
+        return 0
+    spent: dict[str, int] = {}
+    for partner in registry.read_partners(run / registry.PARTNERS, run):
+        if partner.kind in ("learned", "latent"):
+            place = str(run_folder(partner) or partner.path)
+            spent[place] = max(spent.get(place, UNKNOWN), int(partner.meta.get(unit, UNKNOWN)))
+    return UNKNOWN if UNKNOWN in spent.values() else sum(spent.values())
+
+
+INDEX = "index.json"
+"""Lists, for people, every policy that comes with the package."""
+DEV_ROWS = Path("evaluation") / "episodes-dev.parquet"
+"""Where `housemates evaluate RUN --split dev` leaves its rows."""
+
+
+def ship_agent(run: Path, root: Path | None = None) -> Path:
+    """Copy the coordination agent of a run that was evaluated on dev into the package (or another root), as an example;
+    returns its folder. Its success there, with the partners of its training and with strangers, is written down with it."""
+    if not (run / DEV_ROWS).is_file():
+        raise FileNotFoundError(f"{run} was not evaluated on dev - run: housemates evaluate {run} --split dev")
+    agent, settings = registry.agent(run), read(run)
+    if settings.method == registry.BEST_RESPONSE:
+        raise ValueError(f"{run} is a best response, a measure for others - ship agents that meet strangers")
+    rows = read_rows(run / DEV_ROWS).select(["evaluation", "success"]).to_pydict()
+    name = f"{settings.method}-{settings.task}-{agent.meta['observations']}-{settings.training.seed}"
+    meta = agent.meta | {"preset": settings.preset, "run": name, "split": "dev", "decisions": budget(agent)}
+    meta |= {what: origin(agent)[what] for what in BUDGETS}
+    for kind in ("train_pop", "zsc"):
+        games = [won for what, won in zip(rows["evaluation"], rows["success"], strict=True) if what == kind]
+        if games:
+            meta[kind] = round(sum(games) / len(games), 4)
+    return ship_policy(Path(agent.path), Path(settings.task) / "examples" / name, meta, root)
+
+
+def ship_policy(source: Path, place: Path | str, meta: dict[str, Any], root: Path | None = None) -> Path:
+    """Copy one policy to a place in the package, with what is known of it, and list it in the index."""
+    root = root or registry.SHIPPED
+    left_out = ("sha256", "robots", "holdout", "zero_shot", "stage")
+    told = read_description(source)["meta"] | {k: v for k, v in meta.items() if k not in left_out}
+    save_policy(root / place, load_policy(source), told)
+    write_index(root)
+    return root / place
+
+
+def write_index(root: Path) -> None:
+    """List every policy below a root."""
+    found = {}
+    for path in sorted(root.rglob("policy.json")):
+        described = read_description(path.parent)
+        facts = {"bytes": described["weights"]["bytes"], "sha256": described["weights"]["sha256"]}
+        found[path.parent.relative_to(root).as_posix()] = dict(sorted(described["meta"].items())) | facts
+    text = json.dumps(found, indent=1) + "\n"
+    write_whole(root / INDEX, lambda file: file.write(text.encode()))
+
 
 METHOD = "gt_coord"
 """How learned holdouts are trained (paper, section 5.2)."""

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from housemates.agents.agent import BEST_RESPONSE
 from housemates.evaluation.rows import AGENT, COLUMNS, PARTNER
-from housemates.policies.partners import BEST_RESPONSE
 from housemates.sim.rules import Rules
 
 if TYPE_CHECKING:

@@ -16,20 +16,20 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from housemates.evaluation.kept import Kept
+from housemates.agents.agent import Function, Outsider
+from housemates.evaluation.resume import Kept
 from housemates.homes.home import Home
 from housemates.policies.config import seen_as
-from housemates.policies.outsiders import Function, Outsider
 from housemates.policies.policy import Policy
 from housemates.sim.batch import Batch
-from housemates.sim.blindfold import blindfold, draw_without_partners, sensed_alone
 from housemates.sim.cameras import PICTURES, Cameras
 from housemates.sim.rules import Rules
-from housemates.sim.scripted import script
+from housemates.sim.scripts import script
+from housemates.sim.sensors import blindfold, draw_without_partners, sensed_alone
 from housemates.sim.state import OUTCOMES
 from housemates.sim.world import World
+from housemates.tasks.actions import ACTIONS
 from housemates.tasks.episodes import Episodes
-from housemates.tasks.goals import ACTIONS
 
 SLOTS = 512
 """Games side by side; when one ends, the next takes its place."""

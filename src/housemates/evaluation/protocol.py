@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from housemates.agents import agent as registry
+from housemates.agents.agent import BEST_RESPONSE, Partner
 from housemates.evaluation.crossplay import Pair, controls, identity, pair_up, run_name, trained_with
 from housemates.evaluation.metrics import TEAM
-from housemates.policies import partners as registry
-from housemates.policies.partners import BEST_RESPONSE, Partner
 
 if TYPE_CHECKING:
     import pyarrow as pa

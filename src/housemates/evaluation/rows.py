@@ -13,8 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from housemates.checksums import reading
-from housemates.kernels.files import write_whole
+from housemates.io import reading, write_whole
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -1,7 +1,7 @@
-"""Whether the game measures coordination: a robot blind to its partner must fail often, a clairvoyant one hardly ever.
+"""Validity of the benchmark: what scripts, a solo robot and a clairvoyant robot reach.
 
-Both meet the scripted holdouts of each task, at every speed. The speed and the interruption thresholds at which the gap
-between the two is wide are the ones worth training and testing at (docs/validity.md).
+The clairvoyant robot searches with save and restore for decisions that lead past a scripted partner. It obeys the rules of
+every other robot, so it shows what a perfect coordination agent could reach. It is a reference, never a partner or a teacher.
 """
 
 from __future__ import annotations
@@ -13,16 +13,202 @@ from pathlib import Path
 
 import numpy as np
 
-from housemates.evaluation.clairvoyant import Effort, search
-from housemates.homes.home import Home
-from housemates.kernels.files import write_whole
+from housemates.homes.home import OPENABLE, Home
+from housemates.io import write_whole
 from housemates.sim.batch import Batch
-from housemates.sim.rules import SPEEDS, Rules
-from housemates.sim.scripted import script
-from housemates.sim.state import COLLISION_END, SUCCESS, TIMEOUT
+from housemates.sim.rules import ARRIVE, NAVIGATION_CAP, SPEEDS, Rules
+from housemates.sim.scripts import script
+from housemates.sim.skills import OPEN_ENOUGH
+from housemates.sim.state import COLLISION_END, STATE, SUCCESS, TIMEOUT
 from housemates.sim.world import World, pack
+from housemates.tasks.actions import ENTITIES, MOVE_FORWARD, NAVIGATE, NO_OP, OPEN, PICK, PLACE, REACH, TURN_LEFT, TURN_RIGHT
 from housemates.tasks.episodes import SEEDS, Episodes, generate_episodes, with_approach
 from housemates.tasks.tasks import TASKS
+
+STRATEGIES = ((0, 1), (1, 0), (0,), (1,))
+"""Which objects the robot sees to, in this order; what is not named is left to the partner."""
+LENGTH = 72
+"""Most decisions of a deviation from the plan."""
+KEPT = 12
+"""Decision points of a played branch that are kept, newest first overwritten."""
+BEST = 8
+"""Failed branches of an episode whose decision points are searched next."""
+CHUNK = 2048
+"""Branches played together."""
+SELF = 0
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How hard the clairvoyant robot tries."""
+
+    rounds: int = 8
+    """Rounds of branches for episodes that are not solved yet."""
+    branches: int = 64
+    """Branches of one episode in a round."""
+
+
+@dataclass(frozen=True, eq=False)
+class Played:
+    """What became of n branches."""
+
+    outcome: np.ndarray
+    """[n] int8, as `Step.outcome`."""
+    steps: np.ndarray
+    """[n] int, length of the episode."""
+    merit: np.ndarray
+    """[n] float: sub-goals first, then the time until the crash."""
+    nodes: np.ndarray
+    """[n, KEPT] STATE, decision points of the branch."""
+    count: np.ndarray
+    """[n] int, how many decision points there were."""
+
+
+def search(
+    batch: Batch,
+    roots: np.ndarray,
+    rng: np.random.Generator,
+    effort: Effort,
+    progress: Callable[[float], None] = lambda share: None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Play from each of the states roots [N] (STATE); returns the best outcome [N] int8 and its steps [N] int found.
+
+    `batch` is only used for its homes, episodes and rules. Robot 0 searches, the other robots follow their scripts.
+    progress is called with the share of the rounds that is done, 0 to 1; the last ones may not be needed.
+    """
+    outcome, steps = np.zeros(len(roots), np.int8), np.full(len(roots), np.iinfo(np.int32).max)
+    pools: list[list[tuple[float, np.ndarray, int]]] = [[] for _ in roots]
+    which = np.repeat(np.arange(len(roots)), len(STRATEGIES))
+    strategy = np.tile(np.arange(len(STRATEGIES)), len(roots))
+    nodes, program = roots[which], np.full((len(which), LENGTH), -1, np.int8)
+    for turn in range(effort.rounds + 1):
+        for low in range(0, len(which), CHUNK):
+            part = slice(low, low + CHUNK)
+            played = play(batch, nodes[part], strategy[part], program[part], rng)
+            _learn(played, which[part], strategy[part], outcome, steps, pools)
+            progress((turn + min(1.0, (low + CHUNK) / len(which))) / (effort.rounds + 1))
+        open_ones = np.flatnonzero(outcome != SUCCESS)
+        if turn == effort.rounds or not len(open_ones):
+            break
+        which = np.repeat(open_ones, effort.branches)
+        nodes, strategy = np.empty(len(which), STATE), np.empty(len(which), np.int64)
+        for row, e in enumerate(which):
+            _, kept, mine = pools[e][rng.integers(len(pools[e]))]
+            # Late decision points matter most in a crash: draw them more often than early ones.
+            nodes[row] = kept[max(rng.integers(len(kept)), rng.integers(len(kept)))]
+            strategy[row] = mine if rng.random() < 0.7 else rng.integers(len(STRATEGIES))
+        program = np.array([deviation(rng) for _ in which])
+    return outcome, steps
+
+
+def _learn(
+    played: Played,
+    which: np.ndarray,
+    strategy: np.ndarray,
+    outcome: np.ndarray,
+    steps: np.ndarray,
+    pools: list[list[tuple[float, np.ndarray, int]]],
+) -> None:
+    """Write down the best outcomes, and keep the decision points of the most promising failures of each episode."""
+    for row, e in enumerate(which):
+        if played.outcome[row] == SUCCESS:
+            outcome[e], steps[e] = SUCCESS, min(steps[e], played.steps[row])
+            continue
+        if outcome[e] != SUCCESS and (outcome[e] == 0 or played.outcome[row] == TIMEOUT):
+            outcome[e], steps[e] = played.outcome[row], played.steps[row]
+        count = int(played.count[row])
+        order = np.arange(max(0, count - KEPT), count) % KEPT
+        if count:
+            pools[e].append((float(played.merit[row]), played.nodes[row, order].copy(), int(strategy[row])))
+    for e in np.unique(which):
+        pools[e].sort(key=lambda item: -item[0])
+        del pools[e][BEST:]
+
+
+def deviation(rng: np.random.Generator) -> np.ndarray:
+    """A random short detour, int8 [LENGTH] padded with -1: wait, go somewhere else first, or step aside."""
+    wait = [NO_OP] * int(np.exp(rng.uniform(0, np.log(50))))
+    kind = rng.integers(4)
+    if kind == 0:
+        actions = wait
+    elif kind == 1:
+        actions = [NAVIGATE + int(rng.integers(len(ENTITIES)))] + (wait if rng.random() < 0.5 else [])
+    else:
+        actions = []
+        for _ in range(kind - 1):
+            actions += [int(rng.choice([TURN_LEFT, TURN_RIGHT]))] * int(rng.integers(0, 14))
+            actions += [MOVE_FORWARD] * int(rng.integers(1, 13))
+        actions += wait if rng.random() < 0.5 else []
+    row = np.full(LENGTH, -1, np.int8)
+    row[: len(actions)] = actions[:LENGTH]
+    return row
+
+
+def play(batch: Batch, nodes: np.ndarray, strategy: np.ndarray, program: np.ndarray, rng: np.random.Generator) -> Played:
+    """Play branches to their end: from nodes [n] through program [n, LENGTH], then straight on by strategy [n]."""
+    n = len(nodes)
+    game = Batch(batch.episodes, batch.homes, n, batch.robots, batch.rules, autoreset=False, world=batch.world)
+    game.records[:] = nodes
+    at, chosen = np.full(n, -1), np.full(n, -1)
+    kept, count = np.empty((n, KEPT), STATE), np.zeros(n, np.int64)
+    actions = np.full((n, batch.robots), -1)
+    rows = np.arange(n)
+    while True:
+        asked = game.decide[:, SELF]
+        if not asked.any():
+            break
+        s = game.state
+        there = game.world.homes["cell_start"][s.home] + _approach_cell(game)
+        away = np.linalg.norm(game.world.cell_xz[there] - s.pose[:, SELF, :2], axis=1) > ARRIVE
+        again = (chosen >= 0) & (chosen < PICK) & away & (s.elapsed[:, SELF] < NAVIGATION_CAP)
+        at += asked & ~again
+        scripted = program[rows, np.minimum(at, LENGTH - 1)].astype(np.int64)
+        scripted[at >= LENGTH] = -1
+        chosen = np.where(asked, np.where(scripted >= 0, scripted, useful_action(game, strategy)), chosen)
+        # While it waits or steps aside, every decision is much like the one before: keep a few of them.
+        keep = np.flatnonzero(asked & ((chosen < NO_OP) | (rng.random(n) < 0.1)))
+        kept[keep, count[keep] % KEPT] = game.records[keep]
+        count[keep] += 1
+        actions[:, SELF] = chosen
+        game.step(actions)
+    ended = game.ended
+    subgoals = (ended.done_by >= 0).sum(axis=1)
+    merit = 1000.0 * subgoals + np.where(ended.outcome == COLLISION_END, ended.steps, 0)
+    return Played(ended.outcome.copy(), ended.steps.copy(), merit, kept, count)
+
+
+def _approach_cell(game: Batch) -> np.ndarray:
+    """Floor cell [E] of each robot's running destination."""
+    first = game.world.homes["approach_start"][game.state.home]
+    return game.world.approach_cell[first + np.maximum(game.state.destination[:, SELF], 0)]
+
+
+def useful_action(game: Batch, strategy: np.ndarray) -> np.ndarray:
+    """The next action [E] of a robot that sees to the objects of its strategy and nothing else."""
+    s, world = game.state, game.world
+    rows = np.arange(game.size)
+    goal = world.episodes["goal"][s.episode]
+    order = np.array([(*objects, -1)[:2] for objects in STRATEGIES])[strategy]
+    action = np.full(game.size, NO_OP)
+    for i in order.T[::-1]:
+        here = np.maximum(i, 0)
+        lies = (s.rest[rows, here] != goal[rows, here]).any(axis=1) & ~(s.held == here[:, None]).any(axis=1) & (i >= 0)
+        box = np.maximum(s.inside[rows, here], 0)
+        closed = (s.inside[rows, here] >= 0) & (s.door[rows, box] <= np.array(OPEN_ENOUGH)[box])
+        handle = world.homes["handle"][s.home, box]
+        opening = np.where(_near(s, handle), OPEN + box, NAVIGATE + len(ENTITIES) - len(OPENABLE) + box)
+        picking = np.where(_near(s, s.thing[rows, here]), PICK + here, NAVIGATE + here)
+        action = np.where(lies, np.where(closed, opening, picking), action)
+    held = np.maximum(s.held[:, SELF], 0)
+    placing = np.where(_near(s, goal[rows, held]), PLACE + held, NAVIGATE + 2 + held)
+    return np.where(s.held[:, SELF] >= 0, placing, action)
+
+
+def _near(s, points: np.ndarray) -> np.ndarray:
+    """Whether the robot's skills reach world points [E, 3]."""
+    flat = ((points[:, [0, 2]] - s.pose[:, SELF, :2]) ** 2).sum(axis=1)
+    return flat + points[:, 1] ** 2 <= REACH * REACH
+
 
 HOLDOUTS = ("noop", "first_half", "second_half")
 """The scripted partners of the paper (spec 11.1)."""

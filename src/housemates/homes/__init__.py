@@ -1,0 +1,1 @@
+"""Furnished homes: the generator, its splits, navigation."""

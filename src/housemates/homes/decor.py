@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from housemates.geometry.exact import atan2, cos, hypot, product, sin, uniform
 from housemates.homes.pieces import Colour, Piece, turn
-from housemates.kernels.exact import atan2, cos, hypot, product, sin, uniform
 
 LEAF, STEM, POT = (74, 118, 62), (96, 82, 52), (168, 98, 66)
 METAL, BLACK = (96, 98, 102), (34, 34, 38)

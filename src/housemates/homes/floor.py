@@ -11,8 +11,8 @@ from functools import cached_property
 
 import numpy as np
 
-from housemates.kernels.collide import block_polygons
-from housemates.kernels.distance import distance_at, distance_field, islands, nearest_free
+from housemates.geometry.distance import distance_at, distance_field, islands, nearest_free
+from housemates.geometry.shapes import block_polygons
 
 CELL = 0.05
 """Grid spacing, metres."""

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from housemates.homes.arrange import arrange
+from housemates.geometry.exact import hypot
 from housemates.homes.floor import CELL, REACH_3D, Floor, floor_from_footprints
 from housemates.homes.home import RECEPTACLES, Home, Room
+from housemates.homes.layout import NoPlaceError, arrange
 from housemates.homes.pieces import Placed, assemble, footprints
-from housemates.homes.places import NoPlaceError
 from housemates.homes.statistics import CLEARANCES, clearance_shares, receptacle_geodesics
-from housemates.kernels.exact import hypot
 
 SPLITS = {
     "train": (60, (0, 1, 2)),

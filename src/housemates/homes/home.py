@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from housemates.kernels.exact import cos, product, sin
+from housemates.geometry.exact import cos, product, sin
 
 if TYPE_CHECKING:
     from housemates.homes.floor import Floor

@@ -6,9 +6,9 @@ kitchenCupboard_01), with every drawer and the fridge hollow so that a camera se
 
 from __future__ import annotations
 
+from housemates.geometry.exact import product
 from housemates.homes.pieces import Colour, Piece, Placed, Vector, turn
 from housemates.homes.plan import Macro
-from housemates.kernels.exact import product
 
 COUNTER_LEFT, COUNTER_RIGHT = -1.55, 1.5
 """Ends of the counter along its own x, metres."""

@@ -20,15 +20,14 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numba import njit
 
-from housemates.checksums import reading
+from housemates.geometry import distance, exact, paths, sight
+from housemates.geometry.distance import distance_field, nearest_free
+from housemates.geometry.exact import hypot
+from housemates.geometry.paths import corner_path_length, next_corners
 from housemates.homes.floor import REACH_3D, Floor
 from housemates.homes.home import Home, Receptacle
-from housemates.kernels import cache_folder, distance, exact, paths, sight
-from housemates.kernels.compile import announce
-from housemates.kernels.distance import distance_field, nearest_free
-from housemates.kernels.exact import hypot
-from housemates.kernels.files import read_arrays, write_whole
-from housemates.kernels.paths import corner_path_length, next_corners
+from housemates.io import cache_folder, read_arrays, reading, write_whole
+from housemates.parallel import announce
 
 SPACING = 0.05
 """Points at which a receptacle's area is sampled for approach cells, metres apart."""

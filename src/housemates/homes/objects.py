@@ -12,9 +12,9 @@ from functools import lru_cache
 
 import numpy as np
 
+from housemates.geometry.exact import atan2, cos, hypot, sin
 from housemates.homes.home import Parts
 from housemates.homes.solids import Colour, Solid, box, drum, join, stack
-from housemates.kernels.exact import atan2, cos, hypot, sin
 
 
 @dataclass(frozen=True)

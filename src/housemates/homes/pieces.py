@@ -10,8 +10,8 @@ from functools import cached_property
 
 import numpy as np
 
+from housemates.geometry.exact import cos, product, sin
 from housemates.homes.home import Joint, Parts, Receptacle
-from housemates.kernels.exact import cos, product, sin
 
 Vector = tuple[float, float, float]
 Colour = tuple[int, int, int]

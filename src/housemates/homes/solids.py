@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from housemates.geometry.exact import cos, product, sin
 from housemates.homes.home import Parts
-from housemates.kernels.exact import cos, product, sin
 
 UPRIGHT = np.eye(3)
 """Local y is the body's y."""

@@ -15,18 +15,17 @@ import warnings
 from collections.abc import Callable
 from pathlib import Path
 
+from housemates.homes.files import load_homes, packaged_homes, save_homes
 from housemates.homes.generate import generate_home, split_size
 from housemates.homes.home import Home
-from housemates.homes.manifest import packaged_homes
-from housemates.homes.storage import load_homes, save_homes
-from housemates.kernels import cache_folder
+from housemates.io import cache_folder
 
 PROCESSES = 2
 """Processes that make homes side by side."""
 SOURCES = (
-    *(f"homes/{n}.py" for n in ("arrange", "decor", "floor", "furniture", "generate", "home", "kitchen", "pieces", "places")),
-    *(f"homes/{n}.py" for n in ("plan", "statistics", "storage")),
-    *(f"kernels/{n}.py" for n in ("collide", "distance", "exact", "rectangles", "sight")),
+    *(f"homes/{n}.py" for n in ("decor", "files", "floor", "furniture", "generate", "home", "kitchen", "layout", "pieces")),
+    *(f"homes/{n}.py" for n in ("plan", "statistics")),
+    *(f"geometry/{n}.py" for n in ("distance", "exact", "shapes", "sight")),
 )
 """Files that decide what a home looks like, relative to the package."""
 

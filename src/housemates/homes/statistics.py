@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from housemates.geometry.distance import clearance, distance_field, islands
 from housemates.homes.floor import CELL, Floor
 from housemates.homes.home import RECEPTACLES, Home
-from housemates.kernels.distance import clearance, distance_field, islands
 
 CLEARANCES = (0.1, 0.2, 0.3, 0.5)
 """Distances to the border of the navigable floor, metres."""

@@ -18,10 +18,10 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 
 import housemates
-from housemates.checksums import read_json, seal
+from housemates.io import read_json, seal
 from housemates.policies.config import PolicyConfig
 from housemates.policies.policy import Policy
-from housemates.tasks.goals import ACTIONS
+from housemates.tasks.actions import ACTIONS
 
 FORMAT = 1
 """Version of the two files; a reader refuses newer ones."""

@@ -11,8 +11,8 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from housemates.sim.observe import predicates_size, state_size
-from housemates.tasks.goals import ACTIONS
+from housemates.sim.sensors import predicates_size, state_size
+from housemates.tasks.actions import ACTIONS
 
 Network = Literal["paper", "cnn", "patches", "vector"]
 Recurrent = Literal["lstm", "gru"]

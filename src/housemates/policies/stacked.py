@@ -11,8 +11,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from housemates.policies.branches import Places, recur
-from housemates.policies.policy import Action, Policy, finish
+from housemates.policies.policy import Action, Places, Policy, finish, recur
 
 
 class StackedPolicies:

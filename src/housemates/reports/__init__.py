@@ -1,0 +1,1 @@
+"""Tables, figures and films of evaluated runs."""

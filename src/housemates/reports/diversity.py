@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from housemates.kernels.files import check_place, write_whole
+from housemates.io import check_place, write_whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

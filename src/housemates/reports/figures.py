@@ -1,25 +1,36 @@
-"""Figures of a report: success by method, by partner, and of everybody with everybody. Matplotlib is imported on use.
+"""Figures of a report: success, partners, cross-play heat map, learning curves. Matplotlib is imported on use.
 
 All figures are light, 8 inches wide and safe for colour-blind readers; each is written as PNG and SVG, same rows, same bytes.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from housemates.evaluation.metrics import Rows, by_partner, mean_over_partners, per_run, success_matrix
+from housemates.evaluation.metrics import (
+    Rows,
+    agent_runs,
+    by_partner,
+    mean_over_partners,
+    per_run,
+    subgoal_shares,
+    success_matrix,
+)
 from housemates.evaluation.stats import bootstrap_mean, scores
-from housemates.kernels.files import write_whole
+from housemates.io import read_json, write_whole
 from housemates.reports import paper
-from housemates.reports.paper_tables import EVALUATIONS
 from housemates.reports.summary import groups, label, partners_in_order
+from housemates.reports.tables import EVALUATIONS, Cell, Table
+from housemates.tasks.tasks import TASKS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -221,3 +232,175 @@ def draw_matrix(
     if bar:
         scale = axis.figure.colorbar(image, ax=axis, label=name, shrink=0.8, pad=0.02)
         scale.ax.set_ylim(0, top)
+
+
+if TYPE_CHECKING:
+    import numpy as np
+    from matplotlib.figure import Figure
+
+MOST_METHODS = 4
+"""Methods side by side in one figure."""
+FIRST = ("bdp", "pbt", "sp", "trajedi", "fcp")
+"""Who is shown if there are more; the paper shows the first two."""
+THINGS = {"obj0": "object 0", "obj1": "object 1", "drawer_right": "drawer"}
+
+
+def shares(rows: Rows, evaluation: str) -> tuple[list[str], np.ndarray]:
+    """(partners [P], p(E_i | partner) [S, P]) of rows of one method and task.
+
+    With holdouts all seeds together; with the training population of the first seed, since every seed has its own.
+    """
+    mine = rows.only(evaluation=evaluation)
+    if evaluation == "train_pop":
+        mine = mine.only(agent_run=agent_runs(mine)[0])
+    names, found = subgoal_shares(mine)
+    order = partners_in_order(mine)
+    return order, found[:, [names.index(name) for name in order]]
+
+
+def subgoal_table(rows: Rows, task: str) -> Table:
+    """The upper half of the heat map as numbers, for every method and unseen partner, percent."""
+    lines: list[tuple[str | Cell, ...]] = []
+    for _, method, seen, mine in groups(rows.only(task=task, evaluation="zsc")):
+        partners, found = shares(mine, "zsc")
+        for partner, column in zip(partners, found.T, strict=True):
+            lines.append((label(method), seen, partner, *(Cell(100 * share, digits=0) for share in column)))
+    title = f"{paper.task_title(task)}: p(sub-goal done by the coordination agent given the partner), percent"
+    notes = ("All seeds together. What is missing to 100 was done by the partner or by nobody.",)
+    names = subgoal_names(task, max((len(line) - 3 for line in lines), default=0))
+    return Table(f"subgoals_{task}", title, ("method", "sees", "partner", *names), tuple(lines), notes)
+
+
+def subgoal_names(task: str, count: int) -> list[str]:
+    """The sub-goals of a task in words; of a task that is not known here as many as there are in its rows, numbered."""
+    if task not in TASKS:
+        return [f"sub-goal {k + 1}" for k in range(count)]
+    return [f"{s.verb} {THINGS.get(s.thing, s.thing)}" for s in TASKS[task].subgoals]
+
+
+def heat_map(rows: Rows, task: str, observations: str) -> Figure:
+    """Unseen partners above, training population below; a column of panels for each method."""
+    wanted = rows.only(task=task, evaluation=("zsc", "train_pop"), observations=observations)
+    wide = {m: mine for _, m, _, mine in groups(wanted) if len(mine.only(evaluation="zsc"))}
+    methods = sorted(wide, key=lambda m: FIRST.index(m) if m in FIRST else len(FIRST))[:MOST_METHODS]
+    names = subgoal_names(task, int((wanted["subgoals"] >= 0).any(axis=0).sum()))
+    both = [e for e in ("zsc", "train_pop") if any(len(wide[m].only(evaluation=e)) for m in methods)]
+    tall = 0.9 + len(both) * (1.0 + 0.26 * len(names))
+    figure, axes = canvas(len(both) * _lines(methods), _across(methods), tall * _lines(methods) - 0.4, sharey=True)
+    for k, method in enumerate(methods):
+        for b, evaluation in enumerate(both):
+            axis = axes[len(both) * (k // _across(methods)) + b][k % _across(methods)]
+            mine = wide[method]
+            if not len(mine.only(evaluation=evaluation)):
+                axis.set_axis_off()
+                continue
+            partners, found = shares(mine, evaluation)
+            run = agent_runs(mine.only(evaluation=evaluation))[0] if evaluation == "train_pop" else ""
+            draw_matrix(axis, found, names, [short(p, run) for p in partners], "", 1.0, 1, bar=False)
+            who = "unseen partners" if evaluation == "zsc" else f"training population, seed {_seed(mine, run)}"
+            axis.set_title(f"{label(method)}: {who}", fontsize=9)
+    for k in range(len(methods), _lines(methods) * _across(methods)):
+        for b in range(len(both)):
+            axes[len(both) * (k // _across(methods)) + b][k % _across(methods)].set_axis_off()
+    title = f"{paper.task_title(task)} ({observations}): p(sub-goal done by the coordination agent | partner)"
+    figure.suptitle(title, fontsize=10)
+    return figure
+
+
+def _across(methods: list[str]) -> int:
+    return min(len(methods), 2)
+
+
+def _lines(methods: list[str]) -> int:
+    return -(-len(methods) // _across(methods))
+
+
+def _seed(rows: Rows, run: str) -> int:
+    return int(rows.only(agent_run=run)["agent_seed"][0])
+
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+OUTCOMES = {"success": "success", "collision": "collision", "timeout": "time-out"}
+STAGES = {"stage1": "stage 1: population", "stage2": "stage 2: agent"}
+POINTS = 200
+"""Most points of a drawn curve; more are averaged in equal pieces."""
+DASHES = ("-", "--", "-.", ":")
+"""One per kind of observation."""
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """One stage of one run."""
+
+    run: str
+    method: str
+    task: str
+    observations: str
+    stage: str
+    decisions: np.ndarray
+    """[U] after each update."""
+    shares: dict[str, np.ndarray]
+    """[U] by OUTCOMES: of the episodes that ended lately."""
+
+
+def read_curves(run: Path) -> list[Curve]:
+    """The curves of a run folder: one for each stage that has a log."""
+    config = read_json(run / "config.json", "restore it from a copy")
+    found = []
+    for stage in STAGES:
+        path = run / stage / "metrics.jsonl"
+        if not path.is_file():
+            continue
+        rows = []
+        for number, line in enumerate(path.read_text().splitlines(), start=1):
+            try:
+                rows.append(json.loads(line))
+            except ValueError as error:
+                raise ValueError(f"{path} is damaged in line {number} ({error}) - restore it, or cut it there") from error
+        # Before the first episode has ended there is nothing to show.
+        rows = [row for row in rows if row.get("charts/episodes", 1) > 0 and "charts/success" in row]
+        if rows:
+            shares = {name: np.array([row[f"charts/{name}"] for row in rows]) for name in OUTCOMES}
+            about = (config["method"], config["task"], config["observations"])
+            found.append(Curve(run.name, *about, stage, np.array([row["decisions"] for row in rows]), shares))
+    return found
+
+
+def thinned(x: np.ndarray, y: np.ndarray, points: int = POINTS) -> tuple[np.ndarray, np.ndarray]:
+    """A curve averaged in equal pieces, so that it has at most `points` points."""
+    if len(x) <= points:
+        return x, y
+    pieces = np.array_split(np.arange(len(x)), points)
+    return np.array([x[p].mean() for p in pieces]), np.array([y[p].mean() for p in pieces])
+
+
+def learning_curves(curves: list[Curve], task: str) -> Figure:
+    """A row of panels for each stage, a panel for each outcome, a line for each run."""
+    mine = [c for c in curves if c.task == task]
+    stages = [s for s in STAGES if any(c.stage == s for c in mine)]
+    kinds = sorted({c.observations for c in mine})
+    figure, axes = canvas(len(stages), 3, 0.7 + 2.0 * len(stages), sharey=True)
+    few = max(c.decisions[-1] for c in mine) < 1e6
+    unit, scale = (1e3, "thousands") if few else (1e6, "millions")
+    handles: dict[str, Any] = {}
+    for row, stage in enumerate(stages):
+        for axis, (name, title) in zip(axes[row], OUTCOMES.items(), strict=True):
+            for curve in mine:
+                if curve.stage == stage:
+                    x, y = thinned(curve.decisions / unit, 100 * curve.shares[name])
+                    dash = DASHES[kinds.index(curve.observations) % len(DASHES)]
+                    (line,) = axis.plot(x, y, dash, color=colour(curve.method), lw=1.1, alpha=0.9)
+                    words = label(curve.method) + (f" ({curve.observations})" if len(kinds) > 1 else "")
+                    handles.setdefault(words, line)
+            axis.set_title(title, fontsize=9)
+            axis.grid(color=GRID, lw=0.5)
+            axis.set(ylim=(0, 100), xlim=(0, None))
+            axis.locator_params(axis="x", nbins=5)
+        axes[row][0].set_ylabel(f"{STAGES[stage]}\npercent of episodes")
+    for axis in axes[-1]:
+        axis.set_xlabel(f"decisions, {scale}")
+    figure.suptitle(f"{paper.task_title(task)}: how the episodes of the training ended", fontsize=10)
+    figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=min(len(handles), 5))
+    return figure

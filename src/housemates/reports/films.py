@@ -1,21 +1,35 @@
-"""Three short films for a report: a success, a collision, and a game with the hardest partner.
+"""Short films for a report: a success, a collision, and a game with the hardest partner.
 
-A film shows a game that stands in the rows: it is played again from its seed and must end as the row says, else it is left out.
+A film shows a game of the rows: it is played again from its seed and must end as the row says, else it is left out.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from housemates.agents import agent as partners
+from housemates.agents.agent import Partner
 from housemates.evaluation.metrics import Rows, by_partner
-from housemates.policies import partners
-from housemates.policies.partners import Partner
-from housemates.reports.runs import Source
-from housemates.sim.scripted import SCRIPTS
+from housemates.reports import paper
+from housemates.reports.figures import (
+    cross_play,
+    drawing,
+    heat_map,
+    learning_curves,
+    read_curves,
+    save,
+    success_by_method,
+    success_by_partner,
+)
+from housemates.reports.page import Picture
+from housemates.reports.sources import Source
+from housemates.sim.scripts import SCRIPTS
 
 WIDTH, FPS, SECONDS = 640, 12.0, 10.0
 """Pixels, pictures a second, and about how long a film lasts: long games are shown faster."""
@@ -97,10 +111,10 @@ def make_film(
 ) -> None:
     """Play the game again and film it; a ValueError if it does not end as its row says."""
     from housemates.evaluation.crossplay import minds
-    from housemates.evaluation.replay import record_game
+    from housemates.evaluation.recordings import record_game
     from housemates.homes.splits import load_split
-    from housemates.populations.run import read
-    from housemates.sim.film import Style, film
+    from housemates.recordings.film import Style, film
+    from housemates.runs.run import read
     from housemates.sim.rules import Reward, Rules
     from housemates.tasks.episodes import load_episodes
 
@@ -118,3 +132,58 @@ def make_film(
         )
     every = max(1, round(recording.steps / (SECONDS * FPS)))
     film(recording, path, Style(FPS, every, WIDTH), home=homes[int(episodes.home[choice.episode])], progress=progress)
+
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+GROUPS = ("success", "partners", "heat_map", "cross_play", "curves", "diversity")
+Progress = Callable[[str, int, int], None]
+
+
+def draw_all(
+    rows: Rows, sources: Sequence[Source], folder: Path, seed: int = 0, progress: Progress | None = None
+) -> dict[str, list[Picture]]:
+    """Draw everything there is data for as PNG and SVG; the pictures by GROUPS."""
+    jobs = _jobs(rows, sources, seed)
+    drawn: dict[str, list[Picture]] = {group: [] for group in GROUPS}
+    for number, (group, name, title, draw) in enumerate(jobs, start=1):
+        with drawing():
+            save(draw(), folder, name)
+        drawn[group].append(Picture(folder / f"{name}.png", title))
+        if progress is not None:
+            progress("figures", number, len(jobs))
+    for source in sources:
+        if source.diversity is not None:
+            from housemates.reports.diversity import draw_diversity
+
+            path = folder / f"diversity_{source.name}.png"
+            draw_diversity(source.diversity, [path, path.with_suffix(".svg")])
+            drawn["diversity"].append(Picture(path, f"{source.name}: diversity audit"))
+    return drawn
+
+
+def _jobs(rows: Rows, sources: Sequence[Source], seed: int) -> list[tuple[str, str, str, Callable[[], Figure]]]:
+    """(group, file name, title, how to draw it) of every figure."""
+    logs = [curve for source in sources if source.folder is not None for curve in read_curves(source.folder)]
+    jobs: list[tuple[str, str, str, Callable[[], Figure]]] = []
+
+    def add(group: str, words: str, draw: Callable[[], Figure], more: str = "") -> None:
+        # Rows may come from anywhere; whatever they call their task is no path.
+        jobs.append((group, re.sub(r"[^\w-]", "_", f"{group}_{task}{more}"), f"{paper.task_title(task)}: {words}", draw))
+
+    for task in paper.in_order(rows.distinct("task")):
+        mine = rows.only(task=task)
+        strangers, everybody = mine.only(evaluation="zsc"), mine.only(evaluation="crossplay")
+        if len(mine.only(evaluation=("zsc", "train_pop"))):
+            add("success", "success by method", lambda t=task: success_by_method(rows, t, seed))
+        if len(strangers):
+            add("partners", "success by partner", lambda t=task: success_by_partner(rows, t))
+        for seen in strangers.distinct("observations"):
+            add("heat_map", f"who does what ({seen})", lambda t=task, o=seen: heat_map(rows, t, o), f"_{seen}")
+        if len(strangers) or len(everybody):
+            shown = everybody if len(everybody) else strangers
+            add("cross_play", "agents with partners", lambda t=task, e=shown: cross_play(e, t))
+        if any(curve.task == task for curve in logs):
+            add("curves", "learning curves", lambda t=task: learning_curves(logs, t))
+    return jobs

@@ -14,20 +14,18 @@ from pathlib import Path
 import numpy as np
 
 import housemates
+from housemates.agents.agent import BEST_RESPONSE
 from housemates.evaluation.metrics import Rows
 from housemates.evaluation.rows import write_rows
 from housemates.evaluation.stats import RESAMPLES
-from housemates.kernels.files import check_place, write_whole
-from housemates.policies.partners import BEST_RESPONSE
+from housemates.io import check_place, write_whole
 from housemates.reports import films, paper, summary
-from housemates.reports.figures import check_figures
-from housemates.reports.gallery import draw_all
-from housemates.reports.heat_map import subgoal_table
+from housemates.reports.figures import check_figures, subgoal_table
+from housemates.reports.films import draw_all
 from housemates.reports.page import Picture, Section, write_page
-from housemates.reports.paper_tables import paper_tables
-from housemates.reports.runs import Source, gather, read_source, select
-from housemates.reports.tables import Table, latex, markdown
-from housemates.reports.work import warnings, work_table
+from housemates.reports.sources import Source, gather, read_source, select
+from housemates.reports.summary import warnings, work_table
+from housemates.reports.tables import Table, latex, markdown, paper_tables
 
 VERSIONS = ("numpy", "numba", "torch", "pyarrow", "matplotlib")
 Progress = Callable[[str, int, int], None]

@@ -1,4 +1,4 @@
-"""What a report says beyond the paper's tables: intervals, worst partners, controls, comparisons, partners one by one, runs."""
+"""The sections of a report: headline, zero-shot tables, and who does the work."""
 
 from __future__ import annotations
 
@@ -7,8 +7,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations
 
+import numpy as np
+
+from housemates.agents.agent import BEST_RESPONSE
 from housemates.evaluation.metrics import (
     Rows,
+    agent_runs,
+    agent_share,
     best_responses,
     bounds,
     by_partner,
@@ -20,21 +25,66 @@ from housemates.evaluation.metrics import (
 )
 from housemates.evaluation.rows import BUDGETS
 from housemates.evaluation.stats import RESAMPLES, Scores, bootstrap_iqm, bootstrap_proximity, compare, over_seeds, scores
-from housemates.policies.partners import BEST_RESPONSE
 from housemates.reports import paper
-from housemates.reports.paper_tables import (
+from housemates.reports.tables import (
     SEEN,
+    Cell,
+    Table,
     about_bdp,
     decisions_text,
     explain,
+    interval,
     marks_of,
     number,
+    percent,
     steps_text,
     success_cell,
     trained_with,
 )
-from housemates.reports.tables import Cell, Table, interval, percent
-from housemates.sim.scripted import SCRIPTS
+from housemates.sim.scripts import SCRIPTS
+from housemates.training.checks import free_riding
+
+STANDING = "script/noop"
+
+
+def work_table(rows: Rows) -> Table:
+    """A line for each run whose agent played with its own population or beside a standing robot."""
+    lines: list[tuple[str | Cell, ...]] = []
+    for task, method, seen, group in groups(rows.only(evaluation=("train_pop", "zsc"))):
+        for run in agent_runs(group):
+            success, share, alone = work(group.only(agent_run=run))
+            cells = (Cell(100 * number) for number in (success, share, alone))
+            lines.append((run, label(method), paper.task_title(task), seen, *cells, _verdict(success, share, alone) or "no"))
+    columns = ("run", "method", "task", "sees", "own population", "agent's sub-goals", "standing robot", "leaves the work?")
+    notes = (
+        "Percent. Own population: success with the partners of its training; agent's sub-goals: those of the sub-goals "
+        "achieved there that the agent achieved. Standing robot: success beside a partner that never moves.",
+    )
+    return Table("work", "Who does the work", columns, tuple(lines), notes)
+
+
+def work(rows: Rows) -> tuple[float, float, float]:
+    """Of one agent: success and its share of the sub-goals with its own population, success beside a standing robot; nan
+    where that was not played."""
+    own = rows.only(evaluation="train_pop")
+    beside = rows.only(evaluation="zsc", partner=STANDING)
+    return mean_over_partners(own), agent_share(own), mean_over_partners(beside)
+
+
+def warnings(rows: Rows) -> list[str]:
+    """A sentence for each run whose agent leaves the work to its partners."""
+    found = []
+    for _, _, _, group in groups(rows.only(evaluation=("train_pop", "zsc"))):
+        for run in agent_runs(group):
+            words = _verdict(*work(group.only(agent_run=run)))
+            found += [f"{run}: {words}."] if words else []
+    return found
+
+
+def _verdict(success: float, share: float, alone: float) -> str | None:
+    known = (None if np.isnan(value) else value for value in (share, alone))
+    return None if np.isnan(success) else free_riding(success, *known)
+
 
 NOT_KNOWN = "unknown"
 """What was not written down when a run was trained."""

@@ -1,14 +1,17 @@
-"""Tables as data, and the same table as Markdown, LaTeX, HTML and text for a console."""
+"""Tables as data and as Markdown, LaTeX, HTML and console text, and the paper's tables beside ours."""
 
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from housemates.evaluation.stats import Estimate, Interval
+from housemates.evaluation.metrics import Rows, efficiency_gain, learned, mean_over_partners, per_run, scripted
+from housemates.evaluation.rows import UNKNOWN
+from housemates.evaluation.stats import Estimate, Interval, over_seeds
+from housemates.reports import paper
 
 MISSING = "-"
 LATEX = {"\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "_": r"\_", "#": r"\#", "$": r"\$", "{": r"\{", "}": r"\}"}
@@ -136,3 +139,274 @@ def console(table: Table) -> str:
         for row in texts
     ]
     return "\n".join([table.title, "", lines[0], "-" * len(lines[0]), *lines[1:], *table.notes])
+
+
+EVALUATIONS = {"train_pop": "train-pop", "zsc": "ZSC"}
+"""The paper's names of the two evaluations."""
+SEEN = ("depth", "rgb", "state", "predicates")
+"""The order of our lines."""
+LITERAL = "bdp_literal"
+NOT_ZERO_SHOT, MIXED, UNLIKE, OTHERS = "†", "‡", "§", "¶"
+NOT_RECORDED = "not recorded"
+SAME_BUDGET = 0.01
+"""Trainings end with a whole rollout: budgets that differ by less are the same."""
+PRINTED_NOTE = (
+    "paper: value ± as printed (a mixture of fractions and points). ours: mean ± standard error over seeds, in points."
+)
+MARKS = {
+    NOT_ZERO_SHOT: f"{NOT_ZERO_SHOT} not zero-shot: some of these partners had a part in the training.",
+    MIXED: f"{MIXED} the seeds were trained with different budgets (decisions or simulation steps).",
+    UNLIKE: f"{UNLIKE} the seeds were trained by different presets or see pictures of different sizes (or nobody recorded it).",
+    OTHERS: f"{OTHERS} the seeds did not meet the same partners in the same episodes: each is averaged over what it met.",
+}
+VARIANT = ("state", "laptop")
+"""Presets whose BDP is not the paper's own."""
+BDP_NOTE = (
+    f"Our BDP by the presets {' and '.join(VARIANT)} is the paper's objective with three changes (learnable logits for each "
+    "latent, a late weight relative to the mean, a shorter warm-up); the paper's own is BDP (literal)."
+)
+Measure = Callable[[Rows], Cell]
+
+
+def paper_tables(rows: Rows) -> list[Table]:
+    """All of them; `rows` may hold any methods and tasks, of one split."""
+    tables = [success_table(rows), gain_table(rows), discriminator_table(rows), architecture_table(rows), type_table(rows)]
+    return [*tables, *observations_table(rows)]
+
+
+def success_table(rows: Rows) -> Table:
+    """Table 1: success with the training population and with holdouts, percent."""
+    title = "Table 1. Success with the training population (train-pop) and with unseen partners (ZSC), percent"
+    kinds = {name: (label, rows.only(evaluation=name)) for name, label in EVALUATIONS.items()}
+    return _table("table1", title, with_literal(paper.METHODS, rows), paper.SUCCESS, kinds, _tasks(rows), success_cell)
+
+
+def gain_table(rows: Rows) -> Table:
+    """Table 2: cooperation efficiency gain, percent."""
+    title = "Table 2. Cooperation efficiency gain L1 / L2 - 1 over the scripted solo robot, percent"
+    kinds = {name: (label, rows.only(evaluation=name)) for name, label in EVALUATIONS.items()}
+    lines: dict[str, Measure] = {"": gain_cell, "failures = 750 steps": _gain("failures")}
+    table = _table("table2", title, with_literal(paper.GAIN_METHODS, rows), paper.GAIN, kinds, _tasks(rows), lines)
+    notes = (
+        "ours: only episodes in which both the team and the solo robot succeed, the team's success rate behind it; "
+        "the second line counts every failure as 750 steps.",
+        *_actual_lengths(kinds),
+    )
+    return Table(table.name, table.title, table.columns, table.rows, (*notes, *table.notes), table.printed)
+
+
+def discriminator_table(rows: Rows) -> Table:
+    """Table 3: BDP without its discriminator, and without its latent too."""
+    return _ablation("table3", "Table 3. Ablations of the diversity objective", paper.DISCRIMINATOR, rows)
+
+
+def architecture_table(rows: Rows) -> Table:
+    """Table 4: BDP with separate policies instead of a latent."""
+    return _ablation("table4", "Table 4. Ablations of the shared policy", paper.ARCHITECTURE, rows)
+
+
+def type_table(rows: Rows) -> Table:
+    """Table 5: zero-shot success by the type of the holdout, percent."""
+    title = "Table 5. Zero-shot success by the type of the unseen partner, percent"
+    strangers = rows.only(evaluation="zsc")
+    kinds = {"scripted": ("scripted", scripted(strangers)), "learned": ("learned", learned(strangers))}
+    methods = with_literal(paper.GAIN_METHODS, rows)
+    return _table("table5", title, methods, paper.BY_TYPE, kinds, _tasks(rows), success_cell)
+
+
+def with_literal(methods: tuple[str, ...], rows: Rows) -> tuple[str, ...]:
+    """Columns of a table, with one for BDP as the paper has it if that was trained (our presets' BDP is a variant)."""
+    return (*methods, LITERAL) if len(rows.only(method=LITERAL)) else methods
+
+
+def _tasks(rows: Rows) -> tuple[str, ...]:
+    """The paper's tasks, and those of the rows that it does not have."""
+    return paper.in_order([*paper.TASKS, *rows.distinct("task")])
+
+
+def observations_table(rows: Rows) -> list[Table]:
+    """The paper's comparison of observations in the text, if there is anything of ours to compare."""
+    methods = tuple(paper.OBSERVATIONS["prepare_groceries", "zsc"])
+    tasks = tuple(t for t in _tasks(rows) if len(rows.only(task=t, method=("bdp_rgb", "bdp_state"))))
+    if not tasks:
+        return []
+    title = "Other observations (numbers of the paper's text, two seeds), zero-shot success, percent"
+    kinds = {"zsc": ("ZSC", rows.only(evaluation="zsc"))}
+    return [_table("observations", title, methods, paper.OBSERVATIONS, kinds, tasks, success_cell)]
+
+
+def success_cell(rows: Rows) -> Cell:
+    """Plain mean over partners per run, then mean and standard error over runs, percent."""
+    return percent(over_seeds(per_run(rows, mean_over_partners)), marks_of(rows)) if len(rows) else Cell()
+
+
+def gain_cell(rows: Rows, kind: str = "success") -> Cell:
+    """Efficiency gain per run, then mean and standard error over runs, percent; the success rate beside the headline."""
+    if not len(rows):
+        return Cell()
+    found = over_seeds(per_run(rows, lambda mine: efficiency_gain(mine, kind)))
+    share = 100 * over_seeds(per_run(rows, mean_over_partners)).mean
+    note = f"success {share:.0f} %" if kind == "success" else ""
+    return Cell(100 * found.mean, 100 * found.error, found.n, 1, note=note, mark=marks_of(rows), signed=True)
+
+
+def marks_of(rows: Rows) -> str:
+    """Signs for what a reader must know of a cell that averages these rows."""
+    if not len(rows):
+        return ""
+    strangers, trained = rows["evaluation"] == "zsc", rows.take(rows["decisions"] > 0)
+    found = NOT_ZERO_SHOT if (strangers & ~rows["zero_shot"]).any() else ""
+    if not len(trained):
+        return found
+    steps = steps_of(trained)
+    known = steps[steps >= 0]
+    unlike_steps = len(known) > 0 and (len(known) < len(steps) or _differ(known))
+    found += MIXED if _differ(trained["decisions"]) or unlike_steps else ""
+    found += UNLIKE if len(trained.distinct("preset")) > 1 or len(trained.distinct("pixels")) > 1 else ""
+    return found + (OTHERS if _met_others(trained) else "")
+
+
+def _differ(budgets: np.ndarray) -> bool:
+    return bool(budgets.max() > (1 + SAME_BUDGET) * budgets.min())
+
+
+def _met_others(rows: Rows) -> bool:
+    """Whether the runs of these rows met different strangers, or the same in other episodes; populations are a run's own."""
+    strangers = rows.take(rows["evaluation"] != "train_pop")
+    met = [strangers.only(agent_run=run) for run in strangers.distinct("agent_run")]
+    games = [set(zip(mine["partner"].tolist(), mine["episode"].tolist(), strict=True)) for mine in met]
+    return any(other != games[0] for other in games[1:])
+
+
+def steps_of(rows: Rows) -> np.ndarray:
+    """Simulation steps [N] of the training over both stages, UNKNOWN where they were not recorded."""
+    first, second = rows["stage1_steps"], rows["stage2_steps"]
+    return np.where((first < 0) | (second < 0), UNKNOWN, first + second)
+
+
+def number(count: float) -> str:
+    """A budget in short: `24.0 M`, `600 k`."""
+    return f"{count / 1e6:.1f} M" if count >= 1e6 else f"{count / 1e3:.0f} k"
+
+
+def decisions_text(rows: Rows) -> str:
+    """Decisions of the training, over both stages: `24.0 M`, or a range."""
+    return _range([number(d) for d in rows.distinct("decisions")])
+
+
+def steps_text(rows: Rows) -> str:
+    """Simulation steps of the training, over both stages: `24.0 M`, a range, or that they were not recorded."""
+    found = np.unique(steps_of(rows))
+    known = [number(count) for count in found if count >= 0]
+    if not known:
+        return NOT_RECORDED
+    return _range(known) + (f" (some {NOT_RECORDED})" if len(known) < len(found) else "")
+
+
+def _range(texts: list[str]) -> str:
+    return texts[0] if texts[0] == texts[-1] else f"{texts[0]} – {texts[-1]}"
+
+
+def trained_with(rows: Rows) -> tuple[str, ...]:
+    """A note on the budgets of everybody in a table: decisions and simulation steps, over both stages."""
+    told = []
+    for method in (*paper.LABELS, *sorted(set(rows.distinct("method")) - paper.LABELS.keys())):
+        for seen in rows.only(method=method).distinct("observations"):
+            mine = rows.only(method=method, observations=seen)
+            mine = mine.take(mine["decisions"] > 0)
+            if len(mine):
+                name, steps = paper.LABELS.get(method, method), steps_text(mine)
+                words = f"{steps} steps" if steps[0].isdigit() else f"steps {steps}"
+                told.append(f"{name} ({seen}) {decisions_text(mine)} decisions, {words}")
+    return (f"Trained with, both stages together: {'; '.join(told)}.",) if told else ()
+
+
+def about_bdp(rows: Rows) -> tuple[str, ...]:
+    """What a reader must know of BDP as the presets have it, if these rows show it."""
+    shown = rows.only(method=("bdp", "bdp_rgb", "bdp_state"), preset=("", *VARIANT))
+    return (BDP_NOTE,) if len(shown) else ()
+
+
+def explain(rows: Sequence[Sequence[str | Cell]]) -> tuple[str, ...]:
+    """What the marks in these rows mean."""
+    used = "".join(cell.mark for row in rows for cell in row if isinstance(cell, Cell))
+    return tuple(text for mark, text in MARKS.items() if mark in used)
+
+
+def lines_of(rows: Rows, methods: Sequence[str]) -> list[tuple[str, dict[str, Rows]]]:
+    """(`ours, depth`, rows by method), one line per kind of observation; methods that name theirs stand in the first line."""
+    other = rows.only(method=tuple(m for m in methods if m not in paper.OWN_OBSERVATIONS))
+    seen = sorted(other.distinct("observations"), key=lambda o: (SEEN.index(o) if o in SEEN else len(SEEN), o))
+    found = []
+    for k, observations in enumerate(seen or [""]):
+        cells = {m: other.only(method=m, observations=observations) for m in methods if m not in paper.OWN_OBSERVATIONS}
+        own = {m: rows.only(method=m if k == 0 else ()) for m in methods if m in paper.OWN_OBSERVATIONS}
+        found.append((f"ours, {observations}" if observations else "ours", cells | own))
+    return found
+
+
+def _table(
+    name: str,
+    title: str,
+    methods: tuple[str, ...],
+    printed: paper.PrintedTable,
+    kinds: dict[str, tuple[str, Rows]],
+    tasks: tuple[str, ...],
+    measure: Measure | dict[str, Measure],
+) -> Table:
+    """For each task and kind of evaluation a line of the paper and lines of ours, one for each measure and observation."""
+    measures = measure if isinstance(measure, dict) else {"": measure}
+    rows: list[tuple[str | Cell, ...]] = []
+    theirs: set[int] = set()
+    digits = 2 if any(error is not None for line in printed.values() for _, error in line.values()) else 0
+    for task in tasks:
+        for kind, (label, found) in kinds.items():
+            known = printed.get((task, kind), {})
+            if known:
+                theirs.add(len(rows))
+                cells = [_printed(known.get(method), digits) for method in methods]
+                rows.append((paper.task_title(task), label, "paper", *cells))
+            for source, by_method in lines_of(found.only(task=task), methods):
+                for what, each in measures.items():
+                    cells = [each(by_method[method]) for method in methods]
+                    if not what or any(not np.isnan(c.value) for c in cells):
+                        rows.append((paper.task_title(task), label, source + (f", {what}" if what else ""), *cells))
+    columns = ("task", "partners", "source", *(paper.LABELS[method] for method in methods))
+    everybody = [found.only(method=methods, task=tasks) for _, found in kinds.values()]
+    notes = (PRINTED_NOTE, *dict.fromkeys(note for found in everybody for note in trained_with(found)), *explain(rows))
+    notes += tuple(dict.fromkeys(note for found in everybody for note in about_bdp(found)))
+    return Table(name, title, columns, tuple(rows), notes, frozenset(theirs))
+
+
+def _printed(value: paper.Printed | None, digits: int) -> Cell:
+    return Cell() if value is None else Cell(value[0], np.nan if value[1] is None else value[1], digits=digits)
+
+
+def _ablation(name: str, title: str, methods: tuple[str, ...], rows: Rows) -> Table:
+    """The paper has these on Set Table only; ours stand there and wherever an ablation was trained."""
+    special = tuple(m for m in methods if m not in ("pbt", "bdp"))
+    tasks = tuple(t for t in _tasks(rows) if t == "set_table" or len(rows.only(task=t, method=special)))
+    methods = with_literal(methods, rows)
+    kinds = {kind: (label, rows.only(evaluation=kind)) for kind, label in EVALUATIONS.items()}
+    return _table(name, f"{title}, success in percent", methods, paper.ABLATIONS, kinds, tasks, success_cell)
+
+
+def _gain(kind: str) -> Measure:
+    return lambda rows: gain_cell(rows, kind)
+
+
+def _actual_lengths(kinds: dict[str, tuple[str, Rows]]) -> tuple[str, ...]:
+    """The third reading of the gain, for a footnote: it rewards teams that crash early."""
+    told = []
+    everything = [task for _, found in kinds.values() for task in found.distinct("task")]
+    for task in paper.in_order(everything):
+        title = paper.task_title(task)
+        for label, found in kinds.values():
+            for source, by_method in lines_of(found.only(task=task), with_literal(paper.GAIN_METHODS, found)):
+                cells = {paper.LABELS[m]: gain_cell(mine, "actual") for m, mine in by_method.items()}
+                values = [f"{m} {cell.value:+.0f} %" for m, cell in cells.items() if not np.isnan(cell.value)]
+                if values:
+                    told.append(f"{title} {label} ({source}): {', '.join(values)}")
+    return (
+        ("With every episode as long as it really was (this rewards early crashes): " + "; ".join(told) + ".",) if told else ()
+    )

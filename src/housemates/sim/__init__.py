@@ -1,0 +1,1 @@
+"""The simulator: many homes stepped together."""

@@ -11,18 +11,17 @@ from typing import NamedTuple
 import numpy as np
 
 from housemates.homes.home import Home
-from housemates.kernels.compile import announce
-from housemates.kernels.threads import Threads
-from housemates.sim import control, observe
+from housemates.parallel import Threads, announce
+from housemates.sim import control
+from housemates.sim import sensors as observe
 from housemates.sim.cameras import PICTURES, Cameras
 from housemates.sim.rules import WINDOW, Rules, numbers
-from housemates.sim.scripted import SCRIPTS
+from housemates.sim.scripts import SCRIPTS
 from housemates.sim.state import MOST_ROBOTS, MUST_DECIDE, TRACE, Fields, allocate, copy_of
-from housemates.sim.supports import supports
-from housemates.sim.tick import advance, begin, reset_all, tell
-from housemates.sim.world import World, pack
+from housemates.sim.step import advance, begin, reset_all, tell
+from housemates.sim.world import World, pack, supports
+from housemates.tasks.actions import ACTIONS
 from housemates.tasks.episodes import Episodes
-from housemates.tasks.goals import ACTIONS
 
 
 class Step(NamedTuple):

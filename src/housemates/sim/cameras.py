@@ -12,17 +12,17 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from housemates.homes import fetch
-from housemates.homes.fetch_body import fetch_parts
+from housemates.geometry.kinematics import forward_kinematics
 from housemates.homes.home import Home, Meshes, Parts
-from housemates.homes.meshes import fetch_meshes, object_mesh
 from housemates.homes.objects import OBJECTS, object_parts
-from housemates.kernels.kinematics import forward_kinematics
-from housemates.kernels.threads import take
-from housemates.sim.pictures import NEAR, Renderer
-from housemates.sim.scene import Template, link_templates, nothing_placed, pack, pick
+from housemates.parallel import take
+from housemates.render.pictures import NEAR, Renderer
+from housemates.render.scene import Template, link_templates, nothing_placed, pack, pick
+from housemates.robots import fetch
+from housemates.robots.body import fetch_parts
+from housemates.robots.meshes import fetch_meshes, object_mesh
 from housemates.sim.world import World
-from housemates.tasks.storage import CLUTTER, Episodes
+from housemates.tasks.files import CLUTTER, Episodes
 
 DOORS = 3
 ROBOT_LABEL, OBJECT_LABEL, CLUTTER_LABEL = 1000, 2000, 3000

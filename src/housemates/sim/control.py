@@ -11,13 +11,13 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from housemates.homes import fetch
+from housemates.geometry.kinematics import forward_kinematics
+from housemates.geometry.shapes import sphere_touches_box
 from housemates.homes.navigation import approach_kernel
 from housemates.homes.objects import half_extents
-from housemates.kernels.collide import sphere_touches_box
-from housemates.kernels.kinematics import forward_kinematics
-from housemates.sim.observe import moved_by_door
+from housemates.robots import fetch
 from housemates.sim.rules import WINDOW
+from housemates.sim.sensors import moved_by_door
 from housemates.sim.skills import (
     OPEN_ENOUGH,
     OPENED,
@@ -35,8 +35,8 @@ from housemates.sim.skills import (
     wrap,
 )
 from housemates.sim.state import MUST_DECIDE
-from housemates.sim.tick import begin, effects, end_step, finish, next_of_plan, uniform
-from housemates.tasks.goals import MOVE_FORWARD, NO_OP, OPEN, PICK, PLACE, SUCCESS_RADIUS, TURN_LEFT, TURN_RIGHT
+from housemates.sim.step import begin, effects, end_step, finish, next_of_plan, uniform
+from housemates.tasks.actions import MOVE_FORWARD, NO_OP, OPEN, PICK, PLACE, SUCCESS_RADIUS, TURN_LEFT, TURN_RIGHT
 
 NUMBERS = 10
 """Numbers per robot: base forward, base turn to the left, seven arm joints, grip; each in -1..1 (others are clipped)."""

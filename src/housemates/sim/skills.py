@@ -8,10 +8,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from housemates.homes import fetch
-from housemates.kernels.sight import sees
+from housemates.geometry.sight import sees
+from housemates.robots import fetch
 from housemates.sim.rules import ARRIVE, CARRY, FACING, NAVIGATION_CAP
-from housemates.tasks.goals import (
+from housemates.tasks.actions import (
     CLOSED_BELOW,
     MOVE_FORWARD,
     NO_OP,

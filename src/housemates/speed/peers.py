@@ -14,14 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from housemates.homes import fetch
-from housemates.homes.fetch_arm import REST
-from housemates.homes.fetch_body import fetch_parts
+from housemates.geometry.kinematics import forward_kinematics
 from housemates.homes.home import Home, Parts
 from housemates.homes.solids import join
-from housemates.kernels.kinematics import forward_kinematics
-from housemates.sim.pictures import Renderer
-from housemates.sim.scene import nothing_placed, pack
+from housemates.render.pictures import Renderer
+from housemates.render.scene import nothing_placed, pack
+from housemates.robots import fetch
+from housemates.robots.body import fetch_parts
+from housemates.robots.fetch import REST
 from housemates.speed.measure import Job
 
 VIEWS = 32

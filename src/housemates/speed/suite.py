@@ -10,14 +10,16 @@ from typing import Any
 
 import numpy as np
 
+from housemates.geometry.distance import distance_field
+from housemates.geometry.paths import corner_path_length
 from housemates.homes.generate import generate_home
 from housemates.homes.home import Home
 from housemates.homes.navigation import navigation
-from housemates.kernels.distance import distance_field
-from housemates.kernels.paths import corner_path_length
-from housemates.kernels.threads import Threads
+from housemates.parallel import Threads
 from housemates.sim.batch import Batch
-from housemates.speed import frames, peers, steps
+from housemates.speed import peers
+from housemates.speed import simulation as frames
+from housemates.speed import simulation as steps
 from housemates.speed.measure import Figure, Job, figure, machine, measure, processor_time, take_turns
 from housemates.tasks.episodes import Episodes
 

@@ -15,12 +15,12 @@ from pathlib import Path
 
 import numpy as np
 
+from housemates.homes.files import VERSION, homes_hash, manifest
 from housemates.homes.home import Home
-from housemates.homes.manifest import VERSION, homes_hash, manifest
-from housemates.kernels import cache_folder
+from housemates.io import cache_folder
+from housemates.tasks.benchmark import episodes_hash, expected_hash, packaged_episodes
+from housemates.tasks.files import FORMAT, Episode, Episodes, read_episodes, save_episodes
 from housemates.tasks.generate import Progress, add_approach, generate_episodes
-from housemates.tasks.packaged import episodes_hash, expected_hash, packaged_episodes
-from housemates.tasks.storage import FORMAT, Episode, Episodes, read_episodes, save_episodes
 from housemates.tasks.tasks import get_task
 
 __all__ = [
@@ -44,7 +44,7 @@ SEEDS = {"train": 0, "dev": 1, "eval": 2, "test": 3, "varied": 4, "kitchens": 5}
 SOURCES = (
     "tasks/*.py",
     *(f"homes/{name}.py" for name in ("floor", "home", "navigation", "objects", "solids")),
-    *(f"kernels/{name}.py" for name in ("distance", "exact", "paths", "sight")),
+    *(f"geometry/{name}.py" for name in ("distance", "exact", "paths", "sight")),
 )
 """Code that decides what is in an episode; when it changes, cached sets are made again."""
 

@@ -11,13 +11,13 @@ from zlib import crc32
 
 import numpy as np
 
+from housemates.geometry.exact import hypot
 from housemates.homes.floor import Floor
 from housemates.homes.home import OPEN_RECEPTACLES, Home
 from housemates.homes.objects import HAB_OBJECTS, half_extents, object_type
-from housemates.kernels.exact import hypot
-from housemates.tasks.goals import SPAWN_APART, START_GOAL
+from housemates.tasks.actions import SPAWN_APART, START_GOAL
+from housemates.tasks.files import APPROACHES, CLUTTER, SPAWNS, Episodes, empty_arrays
 from housemates.tasks.place import Places, find_place, fits, places, within_reach
-from housemates.tasks.storage import APPROACHES, CLUTTER, SPAWNS, Episodes, empty_arrays
 from housemates.tasks.task import Target, Task, initial_doors, initial_joints
 from housemates.tasks.tasks import get_task
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
+from housemates.geometry.distance import nearest_free
+from housemates.geometry.exact import cos, hypot, product, sin
 from housemates.homes.floor import REACH_3D
 from housemates.homes.home import Home, Receptacle, body_poses
 from housemates.homes.solids import corners
-from housemates.kernels.distance import nearest_free
-from housemates.kernels.exact import cos, hypot, product, sin
 
 CENTRAL = {"fridge": 0.5}
 """Share of a volume's width and depth in which an object's middle may lie: HAB fills the fridge shelf centrally (spec 1.2)."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from housemates.homes.home import OPENABLE, Home
-from housemates.tasks.goals import Subgoal, door_of
+from housemates.tasks.actions import Subgoal, door_of
 
 
 @dataclass(frozen=True)

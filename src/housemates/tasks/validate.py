@@ -15,8 +15,8 @@ from housemates.homes.home import OPEN_RECEPTACLES, OPENABLE, Home, Receptacle, 
 from housemates.homes.navigation import navigation
 from housemates.homes.objects import HAB_OBJECTS, NAMES, OBJECTS
 from housemates.homes.solids import corners
-from housemates.tasks.goals import REACH, SPAWN_APART, START_GOAL
-from housemates.tasks.storage import CLUTTER, Episodes
+from housemates.tasks.actions import REACH, SPAWN_APART, START_GOAL
+from housemates.tasks.files import CLUTTER, Episodes
 from housemates.tasks.task import Task, initial_joints
 from housemates.tasks.tasks import get_task
 

@@ -13,9 +13,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from housemates.kernels.files import write_whole
-from housemates.policies.partners import Partner
-from housemates.sim.recording import Recording, load_recording, save_recording
+from housemates.agents.agent import Partner
+from housemates.io import write_whole
+from housemates.recordings.recording import Recording, load_recording, save_recording
 
 if TYPE_CHECKING:
     import pyarrow as pa

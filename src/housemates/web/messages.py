@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from housemates.tasks.goals import ACTIONS, ENTITIES
+from housemates.tasks.actions import ACTIONS, ENTITIES
 
 LARGEST = 4096
 """Bytes of the largest message that is read."""

@@ -31,15 +31,14 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
 from housemates import __version__
-from housemates.sim.recording import save_recording
-from housemates.web.door import Door
-from housemates.web.guard import EVERYWHERE, HEADERS, LOCAL, Guard, whose
-from housemates.web.line import ASLEEP, TOO_MANY_CLIENTS, Line, as_json, long_json
+from housemates.recordings.recording import save_recording
+from housemates.web.connection import ASLEEP, TOO_MANY_CLIENTS, Line, as_json, long_json
+from housemates.web.library import LARGEST_FILE
 from housemates.web.messages import LARGEST, Refused
-from housemates.web.scene import bodies, scene
-from housemates.web.shelf import LARGEST_FILE
-from housemates.web.show import Depths, listed, shown
-from housemates.web.table import Options, Table
+from housemates.web.middleware import Door
+from housemates.web.security import EVERYWHERE, HEADERS, LOCAL, Guard, whose
+from housemates.web.service import Options, Table
+from housemates.web.views import Depths, bodies, listed, scene, shown
 
 if TYPE_CHECKING:
     import uvicorn
@@ -334,7 +333,7 @@ def prepare(page: Page) -> uvicorn.Server:
     """A server of a page: quiet, with small messages only, and with little patience for those who keep it waiting."""
     import uvicorn
 
-    from housemates.web.quiet import calm
+    from housemates.web.logs import calm
     from housemates.web.wire import Switchboard, protocols
 
     page.board = Switchboard()

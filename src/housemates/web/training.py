@@ -8,7 +8,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from housemates.policies.partners import AGENT, PARTNERS, Partner, agent, population, read_partners
+from housemates.agents.agent import AGENT, PARTNERS, Partner, agent, population, read_partners
 from housemates.web.messages import Refused
 
 MOST_ROWS = 2000

@@ -17,7 +17,7 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
-from housemates.web.guard import Rate, whose
+from housemates.web.security import Rate, whose
 
 HEADER_SECONDS = 5.0
 """Seconds until a request's header must have come."""

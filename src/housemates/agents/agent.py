@@ -1,0 +1,417 @@
+"""Everybody who can act, by name: learned policies, latents, scripts, the random policy and user functions."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import json
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from housemates.io import read_json, reading, write_json
+from housemates.policies.policy import Action
+from housemates.sim.scripts import SCRIPTS, script
+from housemates.tasks.actions import ACTIONS
+
+
+@dataclass(frozen=True)
+class Senses:
+    """What stands in for a `PolicyConfig`: the observations of a player without weights."""
+
+    observations: tuple[str, ...] = ()
+    pictures: tuple[str, ...] = ()
+    latent: int = 0
+    branches: bool = False
+    informed: bool = False
+    memory_size: int = 0
+
+
+class Outsider(nn.Module):
+    """Acts like a `Policy` that has no weights and no memory."""
+
+    def __init__(self, observations: Sequence[str] = ()) -> None:
+        super().__init__()
+        names = tuple(observations)
+        self.config = Senses(names, tuple(name for name in names if name in ("depth", "rgb")))
+
+    def initial_memory(self, n: int) -> Tensor:
+        """Nothing [n, 0]."""
+        return torch.zeros(n, 0)
+
+    def act(
+        self,
+        obs: dict[str, Tensor],
+        memory: Tensor,
+        latent: Tensor | None = None,
+        greedy: bool = False,
+        generator: torch.Generator | None = None,
+        privileged: Tensor | None = None,
+    ) -> Action:
+        """One decision of each of n robots, as `Policy.act`."""
+        action = self.choose(obs, len(memory), generator)
+        unknown = torch.full((len(memory),), torch.nan)
+        return Action(action, unknown, unknown, memory, torch.zeros(len(memory), len(ACTIONS)))
+
+    def choose(self, obs: dict[str, Tensor], n: int, generator: torch.Generator | None) -> Tensor:
+        """Actions [n] int64."""
+        raise NotImplementedError
+
+
+class Chance(Outsider):
+    """Any of the 25 actions, each as likely as the others."""
+
+    def choose(self, obs: dict[str, Tensor], n: int, generator: torch.Generator | None) -> Tensor:
+        """One uniform number for each robot."""
+        drawn = torch.rand(n, generator=generator) * len(ACTIONS)
+        return drawn.to(torch.int64).clamp(max=len(ACTIONS) - 1)
+
+
+class Function(Outsider):
+    """A function from observations [n, ...] by name to actions [n]; its attribute `observations` names what it sees."""
+
+    def __init__(self, place: str) -> None:
+        """place: module:function."""
+        function = find(place)
+        super().__init__(getattr(function, "observations", ("state", "predicates")))
+        self.place, self.function = place, function
+
+    def choose(self, obs: dict[str, Tensor], n: int, generator: torch.Generator | None) -> Tensor:
+        """What the function says."""
+        given = np.asarray(self.function({name: obs[name].cpu().numpy() for name in self.config.observations}))
+        fits = given.shape == (n,) and given.dtype.kind in "iu"
+        if not fits or (n and not 0 <= given.min() <= given.max() < len(ACTIONS)):
+            what = f"{given.dtype} {list(given.shape)}"
+            raise ValueError(f"{self.place} gave {what} for {n} robots - give one integer from 0 to 24 for each")
+        return torch.from_numpy(given.astype(np.int64))
+
+
+def find(place: str) -> Callable[[dict[str, np.ndarray]], Any]:
+    """The function at module:function; modules in the present folder are found as well."""
+    module, _, name = place.partition(":")
+    if not all(part.isidentifier() for part in (*module.split("."), name)):
+        raise ValueError(f"'{place}' is no function - write the partner as package.module:function")
+    here = str(Path.cwd())
+    try:
+        sys.path.insert(0, here)
+        found = getattr(importlib.import_module(module), name, None)
+    except ModuleNotFoundError as error:
+        raise ValueError(f"no module '{error.name}' for the partner '{place}' - write it as package.module:function") from error
+    finally:
+        sys.path.remove(here)
+    if not callable(found):
+        raise ValueError(f"no function '{name}' in {module} - write the partner as package.module:function")
+    return found
+
+
+if TYPE_CHECKING:
+    from housemates.policies.policy import Policy
+
+Kind = Literal["script", "learned", "latent", "random", "function", "person"]
+KINDS: tuple[str, ...] = get_args(Kind)
+HOLDOUT_SCRIPTS = ("noop", "first_half", "second_half")
+"""Scripts of the evaluation (spec 11.1): never partners in training."""
+MARKER = "holdout.json"
+"""A file that makes everything below its folder a holdout."""
+POPULATION = Path("stage1") / "population.json"
+"""Where a run tells who belongs to its population."""
+PARTNERS = Path("stage2") / "partners.json"
+"""Where a run tells whom its coordination agent was trained with."""
+AGENT = Path("stage2") / "agent"
+LIST = "partners"
+"""The entry of these files that has the list."""
+RESTORE = "restore it from a copy"
+BEST_RESPONSE = "best_response"
+"""Method of agents that were trained for one partner only, perhaps a holdout: a measure for others. Nobody trains with them."""
+PRETRAINED = "pretrained/"
+"""pretrained/NAME: all policies of the package with a part of their name that is NAME, or begins with NAME and a hyphen."""
+NAMED: set[str] = set()
+"""Functions that were named on the command line or in Python; one that only a file names is never run."""
+SHIPPED = Path(__file__).resolve().parent / "pretrained"
+"""Policies that come with the package."""
+
+
+@dataclass(frozen=True)
+class Partner:
+    """Somebody who can act."""
+
+    name: str
+    """Unique in a list, shown in tables: pbt-tidy_house-state-0/3, bdp-tidy_house-state-0/z5, script/first_half."""
+    kind: str
+    """One of KINDS."""
+    path: str = ""
+    """Folder of the policy, or module:function."""
+    latent: int = -1
+    """Of a latent policy."""
+    script: str = ""
+    """A key of `sim.scripted.SCRIPTS`."""
+    meta: dict[str, Any] = field(default_factory=dict, hash=False)
+    """What is known of it: observations, task, seed, decisions, method, environment, sha256, holdout, success ..."""
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise ValueError(f"the partner '{self.name}' is of kind '{self.kind}' - choose one of: {', '.join(KINDS)}")
+        if self.kind == "script":
+            script(self.script)
+        if self.kind == "latent" and self.latent < 0:
+            raise ValueError(f"the partner '{self.name}' is a latent without number - give latent 0, 1, ...")
+
+
+def to_json(partner: Partner) -> dict[str, Any]:
+    """A partner as JSON values."""
+    return dataclasses.asdict(partner)
+
+
+def from_json(values: Any, where: str = "a partner") -> Partner:
+    """The inverse of `to_json`; `where` names the file in errors."""
+    names = {f.name for f in dataclasses.fields(Partner)}
+    if not isinstance(values, dict) or not {"name", "kind"} <= values.keys() <= names:
+        raise ValueError(f"{where} does not describe a partner - its fields are: {', '.join(sorted(names))}")
+    return Partner(**values)
+
+
+def allow(places: Iterable[str]) -> None:
+    """Let lists of partners in files name these functions (package.module:function) from now on."""
+    NAMED.update(place for place in places if ":" in place)
+
+
+def write_partners(path: Path, partners: Sequence[Partner], run: Path) -> None:
+    """Write a list of partners; folders inside the run's are written relative to it, so that the run can be moved."""
+    rows = []
+    for partner in partners:
+        place = Path(partner.path)
+        if partner.kind in ("learned", "latent") and place.is_absolute() and place.is_relative_to(run.resolve()):
+            partner = dataclasses.replace(partner, path=place.relative_to(run.resolve()).as_posix())
+        rows.append(to_json(partner))
+    write_json(path, {LIST: rows})
+
+
+def read_partners(path: Path, run: Path) -> list[Partner]:
+    """The inverse of `write_partners`; all folders are absolute.
+
+    A file must not run code: a function in it is refused unless somebody has named the same one here (see `allow`).
+    """
+    if not path.is_file():
+        raise FileNotFoundError(f"no {path.name} in {path.parent} - train that stage to its end first")
+    with reading(path, RESTORE):
+        listed = json.loads(path.read_bytes())
+    if isinstance(listed, list):
+        warnings.warn(f"{path} has no checksum (it is of an earlier version): damage stays unseen", stacklevel=2)
+        listed = {LIST: listed}
+    else:
+        listed = read_json(path, RESTORE)
+    rows = listed.get(LIST)
+    if not isinstance(rows, list) or len(listed) > 1:
+        raise ValueError(f"{path} is no list of partners - {RESTORE}")
+    found = [_placed(from_json(row, str(path)), run) for row in rows]
+    for partner in found:
+        if partner.kind == "function" and partner.path not in NAMED:
+            raise ValueError(
+                f"{path} names the function '{partner.path}' as a partner, and a file may not run code - "
+                f"if you trust it, name it yourself: train and evaluate take --allow {partner.path}"
+            )
+    return found
+
+
+def population(run: Path | str) -> list[Partner]:
+    """The population of a run, in order, named RUN/0, RUN/1, ... or RUN/z0, ...
+
+    A run without a list of them (from an earlier version) consists of the members it has written.
+    """
+    run = Path(run).resolve()
+    if (run / POPULATION).is_file():
+        found = read_partners(run / POPULATION, run)
+        return [dataclasses.replace(p, name=f"{run.name}/{p.name}") for p in found]
+    members = sorted((run / "stage1" / "members").glob("[0-9][0-9]*"))
+    if not members:
+        raise FileNotFoundError(f"{run} has no trained members yet - train its first stage: housemates train --resume {run}")
+    return [learned(member, f"{run.name}/{int(member.name)}", _run_meta(run)) for member in members]
+
+
+def agent(run: Path | str) -> Partner:
+    """The coordination agent of a run."""
+    run = Path(run).resolve()
+    if not (run / AGENT / "policy.json").is_file():
+        raise FileNotFoundError(f"{run} has no coordination agent - train its second stage first")
+    return learned(run / AGENT, f"{run.name}/agent", _run_meta(run) | {"stage": 2})
+
+
+def learned(folder: Path | str, name: str, more: dict[str, Any] | None = None) -> Partner:
+    """The policy in a folder; a policy with a latent is told by its first one (see `latents`)."""
+    from housemates.policies.checkpoint import read_description
+
+    folder = Path(folder).resolve()
+    described = read_description(folder)
+    config = described["config"]
+    meta = {"observations": seen_as(config["observations"])} | (more or {}) | described["meta"]
+    meta |= {"sha256": described["weights"].get("sha256", ""), "robots": config["robots"], "holdout": held_out(folder)}
+    latent = config.get("latent", 0)
+    return Partner(name, "latent" if latent else "learned", str(folder), 0 if latent else -1, meta=meta)
+
+
+def latents(folder: Path | str, name: str, more: dict[str, Any] | None = None) -> list[Partner]:
+    """Everybody a policy folder holds: itself, or one partner for each of its latents."""
+    from housemates.policies.checkpoint import read_description
+
+    one = learned(folder, name, more)
+    if one.kind == "learned":
+        return [one]
+    count = read_description(folder)["config"]["latent"]
+    return [dataclasses.replace(one, name=f"{name}/z{k}", latent=k) for k in range(count)]
+
+
+def seen_as(observations: Sequence[str]) -> str:
+    """The word of the command line for what a policy sees."""
+    words = {("depth", "state"): "depth", ("rgb", "state"): "rgb", ("state", "predicates"): "state", ("state",): "blind"}
+    return words.get(tuple(observations), "+".join(observations))
+
+
+def held_out(folder: Path) -> bool:
+    """Whether a folder lies inside one that is marked as holdout."""
+    return any((place / MARKER).is_file() for place in (folder, *folder.parents))
+
+
+def is_holdout(partner: Partner) -> bool:
+    """Whether a partner belongs to the evaluation, so that nobody may train with it."""
+    if partner.kind == "script":
+        return partner.script in HOLDOUT_SCRIPTS
+    return bool(partner.meta.get("holdout")) or (partner.kind in ("learned", "latent") and held_out(Path(partner.path)))
+
+
+def scripted(name: str) -> Partner:
+    """A scripted robot by name."""
+    return Partner(f"script/{name}", "script", script=name, meta={"holdout": name in HOLDOUT_SCRIPTS})
+
+
+def resolve(text: str, task: str | None = None) -> list[Partner]:
+    """Whom a text means: script/NAME, random, a run's folder (its population), RUN/agent, RUN/3, RUN/z5, the folder of a
+    policy, package.module:function, or what comes with the package: its name, or pretrained/ and the beginning of it.
+
+    With a task, policies that were trained for another one are refused.
+    """
+    found = _resolve(text.rstrip("/"))
+    for partner in found:
+        trained = partner.meta.get("task")
+        if task is not None and trained not in (None, "", task):
+            raise ValueError(f"{partner.name} was trained for {trained}, not for {task} - choose another partner or --task")
+    return found
+
+
+def resolve_all(texts: Iterable[str], task: str | None = None) -> list[Partner]:
+    """Everybody several texts mean, each once; equal names of different folders are told apart by their parents."""
+    found: list[Partner] = []
+    for text in texts:
+        found += [p for p in resolve(text, task) if not any(_same(p, other) for other in found)]
+    often = Counter(p.name for p in found)
+    return [dataclasses.replace(p, name=_longer(p)) if often[p.name] > 1 else p for p in found]
+
+
+def load(partner: Partner) -> Policy | None:
+    """What acts for a partner; None for scripts (the simulator moves them) and people."""
+    if partner.kind in ("learned", "latent"):
+        from housemates.policies.checkpoint import load_policy, read_description
+
+        wanted, found = partner.meta.get("sha256"), read_description(partner.path)["weights"].get("sha256")
+        if wanted and wanted != found:
+            raise ValueError(f"{partner.path} is not the policy it was when '{partner.name}' was chosen - restore it")
+        return load_policy(partner.path)
+    if partner.kind in ("random", "function"):
+        # They are no networks, but whoever plays asks them as if they were.
+        return cast("Policy", Chance() if partner.kind == "random" else Function(partner.path))
+    return None
+
+
+def shipped() -> list[Partner]:
+    """Policies that come with the package, named by their place in it."""
+    found = []
+    for place in sorted(SHIPPED.rglob("policy.json")):
+        found += latents(place.parent, place.parent.relative_to(SHIPPED).as_posix(), _run_meta(place.parent))
+    return found
+
+
+def _resolve(text: str) -> list[Partner]:
+    if text == "random":
+        return [Partner("random", "random")]
+    if text.startswith("script/"):
+        name = text.removeprefix("script/")
+        script(name)
+        return [scripted(name)]
+    place = Path(text)
+    if (place / "config.json").is_file():
+        return population(place)
+    if (place / "policy.json").is_file():
+        run = _run_of(place)
+        return latents(place, f"{run.name}/{place.resolve().name}" if run else place.resolve().name, _run_meta(place))
+    if (place.parent / "config.json").is_file():
+        return [_part(place.parent, place.name)]
+    if ":" in text:
+        find(text)
+        allow([text])
+        return [Partner(text, "function", text)]
+    everybody = shipped()
+    wanted = text.removeprefix(PRETRAINED)
+    begins = f"/{wanted}-" if text.startswith(PRETRAINED) else f"/{wanted}/"
+    known = [p for p in everybody if f"/{wanted}/" in f"/{p.name}/" or begins in f"/{p.name}"]
+    if known:
+        return known
+    if text.startswith(PRETRAINED):
+        there = ", ".join(p.name for p in everybody) or "none"
+        raise ValueError(f"no policy '{text}' comes with the package - choose one of: {there}")
+    raise ValueError(
+        f"no partner '{text}' - give script/NAME ({', '.join(SCRIPTS)}), random, a run's folder, RUN/agent, RUN/3, RUN/z5, "
+        "the folder of a policy, module:function, or a name that `housemates partners` lists"
+    )
+
+
+def _part(run: Path, part: str) -> Partner:
+    """One of a run: agent, 3, z5."""
+    if part == "agent":
+        return agent(run)
+    everybody = {p.name.rpartition("/")[2]: p for p in population(run)}
+    if part not in everybody:
+        raise ValueError(f"{run} has no '{part}' - choose one of: {', '.join(everybody)}, agent")
+    return everybody[part]
+
+
+def _placed(partner: Partner, run: Path) -> Partner:
+    if partner.kind not in ("learned", "latent") or Path(partner.path).is_absolute():
+        return partner
+    return dataclasses.replace(partner, path=str((run / partner.path).resolve()))
+
+
+def _run_of(folder: Path) -> Path | None:
+    """The run that a folder is part of."""
+    return next((place for place in folder.resolve().parents if (place / "config.json").is_file()), None)
+
+
+def _run_meta(folder: Path) -> dict[str, Any]:
+    """What the run around a folder says of everything in it."""
+    run = folder if (folder / "config.json").is_file() else _run_of(folder)
+    if run is None:
+        return {}
+    config = read_json(run / "config.json", RESTORE)
+    with reading(run / "config.json", RESTORE):
+        return {
+            **{key: config[key] for key in ("task", "method", "observations")},
+            "seed": config["training"]["seed"],
+            "zero_shot": config.get("zero_shot", True),
+        }
+
+
+def _same(one: Partner, other: Partner) -> bool:
+    """Whether two partners are the same whatever they are called."""
+    return (one.kind, one.path, one.latent, one.script) == (other.kind, other.path, other.latent, other.script)
+
+
+def _longer(partner: Partner) -> str:
+    """A name with the folder the run lies in."""
+    run = _run_of(Path(partner.path))
+    return partner.name if run is None else f"{run.parent.name}/{partner.name}"

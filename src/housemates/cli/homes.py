@@ -1,0 +1,145 @@
+"""`housemates homes ...`: look at homes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from tyro.conf import Positional
+
+if TYPE_CHECKING:
+    from housemates.homes.home import Home
+    from housemates.reports.labels import Scene
+    from housemates.tasks.episodes import Episodes
+
+TaskName = Literal["set_table", "tidy_house", "prepare_groceries"]
+SplitName = Literal["train", "dev", "eval", "test", "varied", "kitchens"]
+
+
+def show(
+    home: Positional[str] = "train/00",
+    /,
+    task: TaskName | None = None,
+    episode: int = 0,
+    out: Path = Path("floor_plan.png"),
+    folder: Path | None = None,
+) -> None:
+    """Draw a labelled floor plan as a PNG, with an episode if a task is given.
+
+    Args:
+        home: A home's name: train/00 ... train/59, dev/.., eval/.., test/.., or a ReplicaCAD scene (v3_sc0_staging_00).
+        task: Show an episode of this task: objects, goals, paths, robots.
+        episode: Which episode, counted among those that play in this home.
+        out: The picture.
+        folder: Where ReplicaCAD is, if not in the usual places (see `housemates data replicacad`).
+    """
+    from housemates.reports.floor_plan import check_drawing, draw_floor_plan
+
+    check_drawing(out)
+    found = find_home(home, folder)
+    draw_floor_plan(found, out, find_scene(found, task, episode) if task else None)
+    for note in found.notes:
+        print(f"note: {note}")
+    print(f"{found.name}: {out} ({out.stat().st_size / 1000:.0f} kB)")
+
+
+def stats(split: SplitName | None = None) -> None:
+    """Print the homes' statistics beside those of ReplicaCAD.
+
+    Args:
+        split: Only the homes of one split; all 112 if not given.
+    """
+    print_statistics(load_homes(split))
+
+
+def sheet(out: Path = Path("homes.png"), count: int = 12, split: SplitName | None = None) -> None:
+    """Draw a contact sheet of small floor plans.
+
+    Args:
+        out: The picture.
+        count: How many homes.
+        split: Only homes of one split; taken evenly from train, dev, eval and test if not given.
+    """
+    from housemates.reports.floor_plan import check_drawing, contact_sheet
+
+    check_drawing(out)
+    homes = load_homes(split)
+    if not 1 <= count <= len(homes):
+        raise ValueError(f"a sheet of {count} homes cannot be drawn: choose --count from 1 to {len(homes)}")
+    contact_sheet([homes[i * len(homes) // count] for i in range(count)], out)
+    print(f"{out} ({out.stat().st_size / 1000:.0f} kB)")
+
+
+def find_home(name: str, folder: Path | None = None) -> Home:
+    """A procedural home by split and number (`train/07`), or a ReplicaCAD scene by its name."""
+    from housemates.homes.generate import SPLITS, split_size
+
+    split, _, number = name.partition("/")
+    if number:
+        homes = load_homes(split)
+        known = {home.name: home for home in homes}
+        if name not in known:
+            raise ValueError(f"no home '{name}' - {split} has {homes[0].name} to {homes[-1].name}")
+        return known[name]
+    if split in SPLITS:
+        raise ValueError(f"'{name}' is a split, not a home - name one of its homes, such as {name}/00")
+    from housemates.homes.replicacad.download import AssetError, find_replicacad
+    from housemates.homes.replicacad.scene import load_replicacad
+
+    try:
+        return load_replicacad(folder or find_replicacad(), name)
+    except AssetError as error:
+        if folder is not None or not str(error).startswith(("No scene", "No ReplicaCAD")):
+            raise
+        there = ", ".join(f"{one}/00 to {one}/{split_size(one)[0] - 1:02d}" for one in SPLITS)
+        raise ValueError(f"no home '{name}' - there are {there}; for a scene of ReplicaCAD: {error}") from error
+
+
+def find_scene(home: Home, task: str, number: int) -> Scene:
+    """The number-th episode of a task that plays in this home, ready for drawing."""
+    from housemates.reports.labels import scene_of
+    from housemates.tasks.episodes import SIZES, generate_episodes
+
+    if number < 0:
+        raise ValueError(f"episode {number} does not exist: episodes are counted from 0")
+    split = home.name.partition("/")[0]
+    if split in SIZES:
+        found = load_set(task, split, load_homes(split))
+        rows = [row for row in range(len(found)) if found.homes[found.home[row]] == home.name]
+    else:
+        found = generate_episodes(task, [home], number + 1, seed=0, spawns=True)
+        rows = list(range(len(found)))
+    if number >= len(rows):
+        raise ValueError(f"{home.name} has {len(rows)} episodes of {task}: choose --episode from 0 to {len(rows) - 1}")
+    return scene_of(home, found.episode(rows[number]))
+
+
+def load_homes(split: str | None) -> list[Home]:
+    """The homes of one split, or of the paper's and dev; with progress where they must be generated first."""
+    from housemates.envs import loading
+    from housemates.homes.generate import PAPER
+
+    return [home for name in ([split] if split else PAPER) for home in loading.load_homes(name)]
+
+
+def load_set(task: str, split: str, homes: list[Home]) -> Episodes:
+    """The episodes of a task in a split; with progress where ways or episodes must be worked out first."""
+    from housemates.envs import loading
+
+    return loading.load_set(task, split, homes)
+
+
+def print_statistics(homes: list[Home]) -> None:
+    """A table: each number of these homes beside ReplicaCAD's."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from housemates.homes.statistics import statistics_table
+
+    table = Table(title=f"{len(homes)} homes", title_justify="left")
+    table.add_column("")
+    table.add_column("these homes", justify="right")
+    table.add_column("ReplicaCAD", justify="right")
+    for name, measured, reference in statistics_table(homes):
+        table.add_row(name, f"{measured:.2f}", f"{reference:.2f}")
+    Console().print(table)

@@ -1,0 +1,93 @@
+"""Games of an evaluation as recordings: played again from their seed, or kept as examples of a run.
+
+`play` makes every game a function of its seed, episode and team, so nothing else is needed to see it again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from housemates.evaluation.crossplay import Pair, teams_of
+from housemates.evaluation.play import Mind, _Games, as_mind
+from housemates.homes.home import Home
+from housemates.policies.policy import Policy
+from housemates.recordings.recording import Recorder, Recording, save_recording
+from housemates.sim.rules import Reward, Rules
+from housemates.tasks.episodes import Episodes
+
+
+def record_game(
+    episodes: Episodes,
+    homes: Sequence[Home],
+    team: Sequence[Mind | Policy | str],
+    episode: int,
+    rules: Rules | None = None,
+    seed: int = 0,
+    greedy: bool = False,
+    names: Sequence[str] | None = None,
+) -> Recording:
+    """The game that `play` gives this team (seat 0 first) in this episode, step by step; names: of the seats, for people."""
+    minds = [as_mind(who) for who in team]
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        games = _Games(episodes, homes, [minds], rules or Rules(), seed, greedy, np.array([episode]), True, 1, 1, False, None)
+        games._begin(np.array([0]), np.array([0]))
+        by_robot = None if names is None else [names[seat] for seat in np.argsort(games.robot[0])]
+        recorder = Recorder(games.batch, names=by_robot)
+        while not recorder.over:
+            recorder.tick(games._ask() if games.batch.decide.any() else None)
+    finally:
+        torch.set_num_threads(before)
+    return recorder.finish()
+
+
+MOST = 5
+"""Games that are kept."""
+FOLDER = "recordings"
+"""Where they lie, beside the rows."""
+
+
+def choose(pairs: Sequence[Pair], most: int = MOST) -> list[Pair]:
+    """Pairs with different partners, strangers before partners of training, spread evenly over all there are; no controls."""
+    plain = [pair for pair in pairs if not pair.control]
+    strangers = [pair for pair in plain if pair.evaluation != "train_pop"]
+    found = strangers or plain
+    if len(found) <= most:
+        rest = [pair for pair in plain if pair not in found]
+        return found + rest[: most - len(found)]
+    return [found[round(k * (len(found) - 1) / (most - 1))] for k in range(most)]
+
+
+def save_examples(
+    folder: Path,
+    pairs: Sequence[Pair],
+    episodes: Episodes,
+    homes: Sequence[Home],
+    rules: Rules,
+    count: int,
+    seed: int = 0,
+    greedy: bool = False,
+) -> list[Path]:
+    """Play some games of an evaluation again, each with another partner in another of its first `count` episodes.
+
+    They are the very games of the rows (see `record_game`). Returns the files.
+    """
+    chosen, written = choose(pairs), []
+    rules = replace(rules, reward=Reward())
+    for k, (pair, team) in enumerate(zip(chosen, teams_of(chosen) if chosen else [], strict=True)):
+        episode = (k * count) // len(chosen)
+        names = [pair.agent.name, *(partner.name for partner in pair.partners)]
+        recording = record_game(episodes, homes, team, episode, rules, seed, greedy, names)
+        partner = "-".join(dict.fromkeys(names[1:])) or "alone"
+        words = [episodes.split, *(["greedy"] if greedy else []), f"{episode:03d}", names[0], partner]
+        path = folder / ("-".join(re.sub(r"[^A-Za-z0-9_.]+", "-", word) for word in words)[:150] + ".npz")
+        save_recording(path, recording)
+        written.append(path)
+    return written

@@ -1,0 +1,49 @@
+"""Give a run the trained population of another one, as if it had trained it itself: FCP's members are those of self-play.
+
+Usage: python -m housemates.grid.share SOURCE FOLDER METHOD
+"""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from housemates.agents.agent import POPULATION, read_partners, write_partners
+from housemates.methods.self_play import MOMENTS
+from housemates.policies.checkpoint import read_description
+from housemates.runs.run import STAGE, create, read
+
+LEFT_OUT = ("resume", "tensorboard", "population.json")
+"""Parts of a stage that only its own training needs."""
+
+
+def share(source: Path, folder: Path, method: str) -> None:
+    """Make `folder` a run of `method` whose first stage is that of the complete run `source`; all of it appears at once."""
+    run = read(source)
+    partners = read_partners(source / POPULATION, source)
+    if method == "fcp":
+        earlier = [replace(p, name=f"{p.name}-{when}", path=f"{p.path}/{when}") for when in MOMENTS for p in partners]
+        partners += [replace(p, meta=_facts(Path(p.path)) | {"robots": run.robots, "holdout": False}) for p in earlier]
+    scratch = folder.with_name(f".{folder.name}-{secrets.token_hex(4)}")
+    try:
+        create(scratch, replace(run, method=method, stages=(1,)))
+        shutil.copytree(source / STAGE, scratch / STAGE, ignore=shutil.ignore_patterns(*LEFT_OUT))
+        moved = [replace(p, path=str(scratch.resolve() / Path(p.path).relative_to(source.resolve()))) for p in partners]
+        write_partners(scratch / POPULATION, moved, scratch)
+        scratch.rename(folder)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _facts(folder: Path) -> dict[str, object]:
+    """What an earlier version of a member says of itself; how well it did is known of the last one only."""
+    described = read_description(folder)
+    return described["meta"] | {"sha256": described["weights"]["sha256"]}
+
+
+if __name__ == "__main__":
+    share(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3])
+    print(f"{sys.argv[2]}: the population of {sys.argv[1]}")

@@ -1,0 +1,1 @@
+"""Real ReplicaCAD scenes as homes: files, receptacles, floors."""

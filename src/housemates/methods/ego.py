@@ -1,0 +1,104 @@
+"""Stage 2: one fresh agent learns to work with everybody of a frozen population (paper, section 4.3).
+
+Only the agent learns, from the task's reward alone; whatever made the population, this stage is the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from housemates.agents.agent import BEST_RESPONSE, Partner, is_holdout, load
+from housemates.policies.config import PolicyConfig
+from housemates.policies.policy import Policy
+from housemates.sim.scripts import script
+from housemates.training.method import Members
+from housemates.training.rollout import SCRIPTED, Slots
+
+AGENT = 0
+"""The player that learns; the others are frozen."""
+AGENT_SEED = 500
+"""Where the agent's weights are drawn, beyond those of the population's members."""
+WRITTEN = ("script", "random", "function")
+"""Kinds of partners that people wrote: who trains with them does not meet strangers at evaluation as the others do."""
+
+
+def check_partners(partners: Sequence[Partner], robots: int = 2, one: bool = False) -> bool:
+    """Refuse partners that nobody may train with; returns whether training with these is zero-shot.
+
+    one: for a best response, which has one partner and may train with a holdout.
+    """
+    if not partners:
+        raise ValueError("nobody to train with - name partners with --population")
+    if one and len(partners) > 1:
+        raise ValueError(f"a best response answers one partner, not {len(partners)} - name one with --population")
+    for partner in partners:
+        if is_holdout(partner) and not one:
+            raise ValueError(f"{partner.name} is a holdout of the evaluation - choose partners that nobody is tested with")
+        if partner.meta.get("method") == BEST_RESPONSE and not one:
+            raise ValueError(f"{partner.name} is a best response, perhaps to a holdout - choose other partners")
+        if partner.kind == "person":
+            raise ValueError(f"{partner.name} is a person - people play on the page: housemates play")
+        if partner.meta.get("robots", robots) != robots:
+            raise ValueError(f"{partner.name} was trained for {partner.meta['robots']} robots, not {robots} - use --robots")
+    return not one and all(partner.kind not in WRITTEN and partner.meta.get("zero_shot", True) for partner in partners)
+
+
+class Coordination(Members):
+    """The agent moves one robot of each home, partners drawn from the population all others."""
+
+    def __init__(
+        self,
+        config: PolicyConfig,
+        robots: int,
+        seed: int,
+        partners: Sequence[Partner],
+        redraw: int = 10,
+        one: bool = False,
+    ) -> None:
+        """redraw: updates between two draws of partners and of the agent's robot; one: see `check_partners`."""
+        check_partners(partners, robots, one)
+        if robots < 2:
+            raise ValueError(f"{robots} robot has nobody to coordinate with - use --robots 2 or more")
+        self.partners, self.redraw = list(partners), redraw
+        policies, players = [Policy(config, seed=seed * 1000 + AGENT_SEED)], []
+        known: dict[tuple[str, str], int] = {}
+        for partner in self.partners:
+            # All latents of a policy are one player.
+            key = (partner.kind, partner.path)
+            if partner.kind == "script":
+                known[key] = SCRIPTED
+            elif key not in known:
+                acting = load(partner)
+                if acting is None:
+                    raise ValueError(f"{partner.name} cannot be loaded as a player")
+                known[key] = len(policies)
+                policies.append(acting.requires_grad_(False))
+            players.append(known[key])
+        self.player = np.array(players, np.int16)
+        self.latent = np.array([max(partner.latent, 0) for partner in self.partners], np.int64)
+        self.script = np.array([script(p.script) if p.kind == "script" else 0 for p in self.partners], np.int16)
+        super().__init__(policies, [True] + [False] * (len(policies) - 1))
+
+    @property
+    def pixels(self) -> int | None:
+        """Side length of the pictures that players see, None if nobody sees any."""
+        sizes = {policy.config.picture for policy in self.policies if policy.config.pictures}
+        if len(sizes) > 1:
+            raise ValueError(f"players see pictures of {' and '.join(map(str, sorted(sizes)))} pixels - one run has one size")
+        return sizes.pop() if sizes else None
+
+    def pairs(self, update: int, rng: np.random.Generator, homes: int, robots: int) -> Slots | None:
+        """Every home draws the agent's robot, and for each other robot a partner, uniformly and independently."""
+        if update % self.redraw:
+            return None
+        drawn = rng.integers(len(self.partners), size=(homes, robots))
+        slots = Slots(self.player[drawn], self.latent[drawn], np.zeros((homes, robots), np.bool_), self.script[drawn])
+        mine = np.arange(homes), rng.integers(robots, size=homes)
+        slots.player[mine], slots.latent[mine], slots.learns[mine], slots.script[mine] = AGENT, 0, True, 0
+        return slots
+
+    def place(self, player: int) -> str:
+        """There is only one agent."""
+        return "agent"

@@ -1,0 +1,1 @@
+"""Recorded episodes: files, captions, events, films."""

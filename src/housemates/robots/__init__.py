@@ -1,0 +1,1 @@
+"""Robot bodies as numbers."""

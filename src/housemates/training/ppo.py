@@ -1,0 +1,373 @@
+"""PPO for decisions of variable length: advantages, sequence chunks, value normalisation (PopArt), losses and updates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numba import njit
+from torch import Tensor, nn
+
+from housemates.policies.policy import Auxiliary, BranchedLinear, Policy
+from housemates.training.distributed import Group
+from housemates.training.store import Store
+
+
+@njit(cache=True, nogil=True)
+def advantages(reward, value, duration, done, following, discount, decay, per_step, out):
+    """Generalised advantage estimates of N decisions into out [N] float32, newest last.
+
+    reward[i] is what decision i earned until the same robot's next decision (already discounted within the decision if
+    per_step), duration[i] how many simulation steps that took, following[i] > i the index of that next decision (its value
+    bootstraps), -1 if the decision is still open (its advantage is zero). done[i] says the episode ended in between.
+    discount and decay count per simulation step if per_step, else per decision (the paper).
+    """
+    for i in range(reward.shape[0] - 1, -1, -1):
+        if following[i] < 0 and not done[i]:
+            out[i] = 0.0
+            continue
+        steps = duration[i] if per_step else 1
+        ahead = 0.0 if done[i] else discount**steps
+        nxt = following[i]
+        later_value = 0.0 if done[i] else value[nxt]
+        later = 0.0 if done[i] else out[nxt]
+        out[i] = reward[i] + ahead * later_value - value[i] + ahead * decay**steps * later
+
+
+@njit(cache=True, nogil=True)
+def links(stream, done, last, following):
+    """following [N]: index of the same stream's next decision, -1 for its newest. last [S] is scratch space."""
+    last[:] = -1
+    for i in range(stream.shape[0]):
+        s = stream[i]
+        following[i] = -1
+        if last[s] >= 0:
+            following[last[s]] = i
+        last[s] = i
+    return following
+
+
+@njit(cache=True, nogil=True)
+def chunks(stream, start, closed, length, streams, out):
+    """Cut each stream's closed decisions into chunks for recurrent training; returns how many chunks.
+
+    A chunk begins at a stream's first decision, at every episode start and after `length` decisions, so that memory is never
+    reset inside one. out [B, length] int64 receives indices of decisions, padded with -1; it must have room for N rows.
+    """
+    row_of = np.full(streams, -1, np.int64)
+    used = np.zeros(streams, np.int64)
+    count = 0
+    for i in range(stream.shape[0]):
+        if not closed[i]:
+            continue
+        s = stream[i]
+        if row_of[s] < 0 or start[i] or used[s] == length:
+            row_of[s], used[s] = count, 0
+            for k in range(length):
+                out[count, k] = -1
+            count += 1
+        out[row_of[s], used[s]] = i
+        used[s] += 1
+    return count
+
+
+KEEP = 0.95
+"""How much of the old moments an update keeps; the first ones are corrected for it."""
+
+
+@dataclass
+class Scale:
+    """Running mean and spread of value targets; until `follow` is called a critic's units are the reward's own."""
+
+    mean: float = 0.0
+    spread: float = 1.0
+    first: float = 0.0
+    """Running mean, not yet corrected."""
+    second: float = 0.0
+    """Running mean of squares, not yet corrected."""
+    weight: float = 0.0
+    """How much of the running means is filled, 0 to 1."""
+
+    def real(self, value: np.ndarray) -> np.ndarray:
+        """From the critic's units to rewards."""
+        return value * self.spread + self.mean
+
+    def unit(self, value: torch.Tensor) -> torch.Tensor:
+        """From rewards to the critic's units."""
+        return (value - self.mean) / self.spread
+
+    def follow(self, targets: np.ndarray, critic: nn.Module, group: Group | None = None) -> None:
+        """Move the units towards the targets [N] of all workers and rewrite the critic's last layer."""
+        values = targets.astype(np.float64)
+        count, total, squares = (group or Group()).sums(np.array([len(values), values.sum(), (values**2).sum()]))
+        if count == 0:
+            return
+        self.first = KEEP * self.first + (1 - KEEP) * total / count
+        self.second = KEEP * self.second + (1 - KEEP) * squares / count
+        self.weight = KEEP * self.weight + (1 - KEEP)
+        before, old = self.mean, self.spread
+        self.mean = float(self.first / self.weight)
+        self.spread = float(np.sqrt(max(self.second / self.weight - self.mean**2, 1e-4)))
+        last = critic[-1] if isinstance(critic, nn.Sequential) else critic
+        if not isinstance(last, nn.Linear | BranchedLinear):
+            raise TypeError(f"the critic ends in {type(last).__name__}, not in a linear layer")
+        with torch.no_grad():
+            last.weight.mul_(old / self.spread)
+            last.bias.mul_(old).add_(before - self.mean).div_(self.spread)
+
+    def state(self) -> np.ndarray:
+        """All numbers [5] float64."""
+        return np.array([self.mean, self.spread, self.first, self.second, self.weight])
+
+    def load(self, state: np.ndarray) -> None:
+        """The inverse of `state`."""
+        self.mean, self.spread, self.first, self.second, self.weight = (float(x) for x in state)
+
+
+@dataclass(frozen=True)
+class PPO:
+    """How a policy is improved from one rollout."""
+
+    learning_rate: float = 5e-4
+    """Of Adam."""
+    anneal: bool = True
+    """Whether the learning rate falls linearly to zero over the run."""
+    epochs: int = 2
+    """Passes over the rollout."""
+    minibatches: int = 2
+    """Parts a pass is split into."""
+    chunk: int = 16
+    """Decisions that memory is trained through."""
+    clip: float = 0.2
+    """How far the policy may move, as a ratio."""
+    clip_value: bool = True
+    """Whether the value loss is clipped as well."""
+    value_weight: float = 0.5
+    """Of the value loss."""
+    entropy: float = 0.0003
+    """Weight of the entropy bonus at the beginning."""
+    entropy_end: float | None = None
+    """Its weight at the end, reached linearly; none keeps it."""
+    max_norm: float = 0.5
+    """Gradients are scaled down to this norm."""
+    per_step: bool = True
+    """Count discount and decay per simulation step (else per decision, as the paper does)."""
+    discount: float = 0.998
+    """Of later rewards."""
+    decay: float = 0.995
+    """Of the advantage estimate (GAE lambda)."""
+    normalise: bool = True
+    """Whether advantages are normalised in each rollout."""
+    normalise_value: bool = False
+    """Whether the critic learns in units of the returns it has seen."""
+    auxiliary: float = 0.0
+    """Weight of heads that predict the ground truth from memory, in training only; 0 for none."""
+
+    def __post_init__(self) -> None:
+        for name in ("epochs", "minibatches", "chunk"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} = {getattr(self, name)} - it must be at least 1")
+
+    def left(self, share: float) -> tuple[float, float]:
+        """Learning rate and entropy weight when a share (1 to 0) of the run is left."""
+        end = self.entropy if self.entropy_end is None else self.entropy_end
+        return self.learning_rate * (share if self.anneal else 1.0), end + (self.entropy - end) * share
+
+
+BLOCK = 16
+"""Decisions the memory runs over at once in training, before chunks that have ended are left out."""
+
+PAPER = PPO(
+    learning_rate=3e-4,
+    anneal=False,
+    chunk=128,
+    entropy=0.001,
+    max_norm=0.2,
+    per_step=False,
+    discount=0.99,
+    decay=0.95,
+    normalise=False,
+)
+"""The paper's numbers (appendix C.3 and C.4)."""
+
+
+def policy_loss(log_prob: Tensor, old: Tensor, advantage: Tensor, clip: float) -> Tensor:
+    """Clipped surrogate loss of each decision [N]."""
+    ratio = torch.exp(log_prob - old)
+    return -torch.minimum(ratio * advantage, ratio.clamp(1 - clip, 1 + clip) * advantage)
+
+
+def value_loss(value: Tensor, old: Tensor, target: Tensor, clip: float | None) -> Tensor:
+    """Half the squared error of each decision [N]; with `clip` the larger of that and of the error of the clipped value."""
+    loss = (value - target).square()
+    if clip is not None:
+        clipped = old + (value - old).clamp(-clip, clip)
+        loss = torch.maximum(loss, (clipped - target).square())
+    return 0.5 * loss
+
+
+@dataclass
+class Batched:
+    """One rollout ready for training: decisions as chunks."""
+
+    index: Tensor
+    """[B, L] int64 into the store, -1 where a chunk is shorter."""
+    advantage: Tensor
+    """[N] float32."""
+    target: Tensor
+    """[N] float32, what the value should have been, in units of reward."""
+
+
+def prepare(store: Store, config: PPO, streams: int, bonus: np.ndarray | None = None, group: Group | None = None) -> Batched:
+    """Advantages and chunks of a store; bonus [N] is paid on top of each decision's reward.
+
+    Advantages are normalised over all workers of the group.
+    """
+    count = store.size
+    following = np.empty(count, np.int64)
+    links(store.stream, store.done, np.empty(streams, np.int64), following)
+    reward = (store.discounted if config.per_step else store.reward).copy()
+    if bonus is not None:
+        reward += bonus
+    out = np.empty(count, np.float32)
+    advantages(reward, store.value, store.duration, store.done, following, config.discount, config.decay, config.per_step, out)
+    target = out + store.value
+    table = np.empty((count, config.chunk), np.int64)
+    rows = chunks(store.stream, store.start, store.closed, config.chunk, streams, table)
+    if config.normalise:
+        kept = out[store.closed].astype(np.float64)
+        number, total, squares = (group or Group()).sums(np.array([len(kept), kept.sum(), (kept**2).sum()]))
+        if number > 0:
+            mean = total / number
+            out = ((out - mean) / (np.sqrt(max(squares / number - mean**2, 0.0)) + 1e-8)).astype(np.float32)
+    return Batched(torch.from_numpy(table[:rows].copy()), torch.from_numpy(out), torch.from_numpy(target))
+
+
+class Replay(NamedTuple):
+    """What a policy now thinks of the n decisions of some chunks, in the order of `at`."""
+
+    at: Tensor
+    """[n] int64, which decisions of the store."""
+    log_prob: Tensor
+    entropy: Tensor
+    value: Tensor
+    """[n] each."""
+    core: Tensor
+    """[n, hidden] the memory's output."""
+
+
+def replay(policy: Policy, seen: dict[str, Tensor], stored: dict[str, Tensor], index: Tensor) -> Replay:
+    """Run a policy over chunks index [L, B] (padded with -1), longest first, from the memory stored with their first decisions.
+
+    The same as `Policy.evaluate`, but encoders and heads see decisions alone, and the memory runs over BLOCK decisions of
+    only those chunks that go on: nearly nothing is spent on padding.
+    """
+    blocks = [part[:, part[0] >= 0] for part in index.split(BLOCK)]
+    places = [(block.flatten() >= 0).nonzero()[:, 0] for block in blocks]
+    at = torch.cat([block.flatten()[place] for block, place in zip(blocks, places, strict=True)])
+    latent = stored["latent"][at] if policy.config.latent else None
+    x = policy.encoder({name: seen[name][at] for name in policy.config.observations}, latent)
+    memory, cores = stored["memory"][index[0]], []
+    # A latent is constant within a chunk, so the first decision's tells a chunk's branch.
+    branch = stored["latent"][index[0]]
+    for block, place, part in zip(blocks, places, x.split([len(place) for place in places]), strict=True):
+        wide = part if len(place) == block.numel() else part.new_zeros(block.numel(), part.shape[1]).index_copy(0, place, part)
+        going = block.shape[1]
+        core, memory = policy.memory(wide.unflatten(0, block.shape), memory[:going], *policy.way(branch[:going]))
+        cores.append(core.flatten(0, 1)[place])
+    core = torch.cat(cores)
+    way = policy.way(latent)
+    log_probs = policy.logits(core, latent, way).log_softmax(-1)
+    judged = policy.critic_input(core, seen["privileged"][at] if policy.config.informed else None)
+    if judged is None:
+        raise ValueError("an informed critic learns from `privileged`, which the store does not hold")
+    chosen = log_probs.gather(-1, stored["action"][at][:, None])[:, 0]
+    return Replay(at, chosen, -(log_probs.exp() * log_probs).sum(-1), policy.critic(judged, *way)[:, 0], core)
+
+
+def minibatches(index: Tensor, parts: int, rng: np.random.Generator) -> list[Tensor]:
+    """Chunks [B, L] dealt at random into parts of [L', B'], longest chunk first; parts may be empty.
+
+    They are dealt in the order of their lengths, so that all parts have as many decisions, and workers that have the same
+    number of chunks need not wait for each other.
+    """
+    order = torch.from_numpy(rng.permutation(len(index)))
+    length = (index >= 0).sum(1)
+    order = order[length[order].argsort(descending=True, stable=True)]
+    cut = []
+    for part in range(parts):
+        rows = order[part::parts]
+        longest = int(length[rows[0]]) if len(rows) else 0
+        cut.append(index[rows, :longest].T.contiguous())
+    return cut
+
+
+def update(
+    policy: Policy,
+    optimiser: torch.optim.Optimizer,
+    store: Store,
+    ready: Batched,
+    config: PPO,
+    rng: np.random.Generator,
+    group: Group | None = None,
+    entropy: float | None = None,
+    scale: Scale | None = None,
+    auxiliary: Auxiliary | None = None,
+) -> dict[str, float]:
+    """All passes over one rollout; returns means of what is logged, over this worker's decisions.
+
+    entropy: its present weight (default: the config's); scale: the units of the critic; auxiliary: heads that learn along.
+    """
+    group, scale = group or Group(), scale or Scale()
+    device = policy.actor.weight.device
+    seen = {k: torch.from_numpy(v[: store.size]).to(device) for k, v in store.observations.items()}
+    names = ("action", "log_prob", "value", "memory", "latent")
+    stored = {k: torch.from_numpy(getattr(store, k)).to(device) for k in names}
+    stored |= {"advantage": ready.advantage.to(device), "target": scale.unit(ready.target.to(device))}
+    stored["value"] = scale.unit(stored["value"])
+    learnt: list[nn.Parameter] = [*policy.parameters(), *(auxiliary.parameters() if auxiliary is not None else ())]
+    sums: dict[str, Tensor] = {}
+    passes = 0
+    for _ in range(config.epochs):
+        for index in minibatches(ready.index, config.minibatches, rng):
+            optimiser.zero_grad(set_to_none=True)
+            if index.numel():
+                result = replay(policy, seen, stored, index.to(device))
+                losses = _losses(result, seen, stored, config, auxiliary)
+                weight = config.entropy if entropy is None else entropy
+                loss = losses["policy_loss"] + config.value_weight * losses["value_loss"] - weight * losses["entropy"]
+                if auxiliary is not None:
+                    loss = loss + config.auxiliary * losses["auxiliary_loss"]
+                loss.backward()
+            group.average_gradients(learnt, float((index >= 0).sum()))
+            norm = nn.utils.clip_grad_norm_(learnt, config.max_norm)
+            if index.numel() or not group.alone:
+                optimiser.step()
+            if index.numel():
+                losses["gradient_norm"] = norm
+                for name, number in losses.items():
+                    sums[name] = sums.get(name, 0.0) + number.detach()
+                passes += 1
+    return {name: float(total) / passes for name, total in sums.items()}
+
+
+def _losses(
+    result: Replay, seen: dict[str, Tensor], stored: dict[str, Tensor], config: PPO, auxiliary: Auxiliary | None
+) -> dict[str, Tensor]:
+    """Every loss of a minibatch, and how far the policy has moved, as means over its decisions."""
+    old, advantage = stored["log_prob"][result.at], stored["advantage"][result.at]
+    clip = config.clip if config.clip_value else None
+    losses = {
+        "policy_loss": policy_loss(result.log_prob, old, advantage, config.clip).mean(),
+        "value_loss": value_loss(result.value, stored["value"][result.at], stored["target"][result.at], clip).mean(),
+        "entropy": result.entropy.mean(),
+    }
+    if auxiliary is not None:
+        losses["auxiliary_loss"] = auxiliary.loss(result.core, seen["predicates"][result.at])
+    with torch.no_grad():
+        moved = result.log_prob - old
+        losses["approx_kl"] = (moved.exp() - 1 - moved).mean()
+        losses["clip_fraction"] = (moved.exp() - 1).abs().gt(config.clip).float().mean()
+    return losses

@@ -1,0 +1,397 @@
+"""Rollouts with decisions of variable length: only decisions are stored, whoever plays.
+
+A decision's reward is summed until the same robot's next decision; one that is still running when the rollout ends is
+carried over into the next. A robot's slot says which player moves it, with which latent, and whether it learns from it.
+Players may see different things; what only training needs is stored with the learners' decisions.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+
+from housemates.policies.config import seen_as
+from housemates.policies.policy import Action, Policy
+from housemates.policies.stacked import StackedPolicies
+from housemates.sim.batch import Batch, Step
+from housemates.sim.sensors import write_window
+from housemates.training.disturbances import Disturber
+from housemates.training.ppo import Scale
+from housemates.training.store import Store
+
+SCRIPTED = -1
+"""Player number of a robot that the simulator itself moves."""
+STACK = 4
+"""Players of one network without pictures that act in one call from this number on; fewer are faster one by one."""
+
+
+@dataclass
+class Player:
+    """Somebody who plays: a policy with the observations it needs. One without a store is frozen: it plays, nothing more."""
+
+    policy: Policy
+    generator: torch.Generator
+    memory: torch.Tensor = field(init=False)
+    """[E * R, M], the memory of whatever this player controls; players that act together share one."""
+    store: Store | None = None
+    scale: Scale = field(default_factory=Scale)
+    """The units its critic answers in."""
+
+    @property
+    def sees(self) -> Sequence[str]:
+        """Observations that are needed when it decides; a learner also keeps what only training reads."""
+        return self.policy.config.observations if self.store is None else tuple(self.store.observations)
+
+
+@dataclass
+class Slots:
+    """Who moves each robot. Changes take effect at a home's next episode."""
+
+    player: np.ndarray
+    """[E, R] int16, index of the player, SCRIPTED for none."""
+    latent: np.ndarray
+    """[E, R] int64, latent of a behaviour policy, 0 where there is none."""
+    learns: np.ndarray
+    """[E, R] bool, whether the player learns from this robot's decisions."""
+    script: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int16))
+    """[E, R] int16, the plan (see `sim.scripted`) of robots that no player moves; may be left out where there are none."""
+
+    def __post_init__(self) -> None:
+        if not self.script.size:
+            self.script = np.zeros_like(self.player, np.int16)
+
+    def copy(self) -> Slots:
+        """An independent copy."""
+        return Slots(*(values.copy() for values in vars(self).values()))
+
+    def take(self, other: Slots, homes: np.ndarray) -> None:
+        """Copy the rows of some homes [E] bool."""
+        for mine, theirs in zip(vars(self).values(), vars(other).values(), strict=True):
+            mine[homes] = theirs[homes]
+
+
+@dataclass
+class Finished:
+    """Episodes that ended during a rollout, one row each."""
+
+    home: list[np.ndarray] = field(default_factory=list)
+    player: list[np.ndarray] = field(default_factory=list)
+    """[R] each, who moved the robots."""
+    latent: list[np.ndarray] = field(default_factory=list)
+    """[R] each, with which latents."""
+    outcome: list[np.ndarray] = field(default_factory=list)
+    steps: list[np.ndarray] = field(default_factory=list)
+    total: list[np.ndarray] = field(default_factory=list)
+    subgoals: list[np.ndarray] = field(default_factory=list)
+    """[2] each: sub-goals achieved, and those of them achieved by robots that learn."""
+    disturbed: list[np.ndarray] = field(default_factory=list)
+    """The largest KINDS index among the robots: 0 if nobody was disturbed."""
+
+    def add(self, batch: Batch, done: np.ndarray, slots: Slots, disturber: Disturber | None = None) -> None:
+        """Note the homes [E] bool whose episode, played by these slots, has just ended."""
+        if done.any():
+            self.home.append(np.flatnonzero(done))
+            self.player.append(slots.player[done])
+            self.latent.append(slots.latent[done])
+            self.outcome.append(batch.ended.outcome[done])
+            self.steps.append(batch.ended.steps[done])
+            self.total.append(batch.ended.total[done])
+            by = batch.ended.done_by[done]
+            learns = np.take_along_axis(slots.learns[done], np.maximum(by, 0), axis=1) & (by >= 0)
+            self.subgoals.append(np.stack([(by >= 0).sum(axis=1), learns.sum(axis=1)], axis=1))
+            nobody = np.zeros(int(done.sum()), np.int8)
+            self.disturbed.append(nobody if disturber is None else disturber.kind[done].max(axis=1))
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """All rows as arrays by name."""
+        return {name: np.concatenate(rows) if rows else np.zeros(0) for name, rows in vars(self).items()}
+
+
+@dataclass
+class Bench:
+    """Players that act in one call: one alone, or several stacked ones."""
+
+    index: list[int]
+    """Which players."""
+    players: list[Player]
+    stacked: StackedPolicies | None = None
+
+    def act(self, shown: dict[str, torch.Tensor], memory: torch.Tensor, who: np.ndarray, latent: np.ndarray) -> Action:
+        """Decisions of n robots; who [n] is each one's player, as a place on the bench."""
+        first = self.players[0]
+        config, device = first.policy.config, memory.device
+        latents = torch.from_numpy(latent).to(device) if config.latent else None
+        privileged = shown.get("privileged") if config.informed else None
+        if self.stacked is None:
+            return first.policy.act(shown, memory, latents, generator=first.generator, privileged=privileged)
+        members = torch.from_numpy(who).to(device)
+        return self.stacked.act(shown, memory, members, latents, generator=first.generator, privileged=privileged)
+
+
+def benches(players: Sequence[Player]) -> list[Bench]:
+    """Players in the order in which they act; those of one network that see the same are stacked where that is faster."""
+    groups: dict[object, Bench] = {}
+    for index, player in enumerate(players):
+        config = player.policy.config
+        alone = not config.memory_size or config.pictures or config.branches
+        bench = groups.setdefault(index if alone else (config, tuple(player.sees)), Bench([], []))
+        bench.index.append(index)
+        bench.players.append(player)
+    found = []
+    for bench in groups.values():
+        if len(bench.index) >= STACK:
+            bench.stacked = StackedPolicies([player.policy for player in bench.players])
+            found.append(bench)
+        else:
+            found += [Bench([k], [player]) for k, player in zip(bench.index, bench.players, strict=True)]
+    return found
+
+
+class Collector:
+    """Plays a batch with its players and fills the learners' stores."""
+
+    def __init__(self, batch: Batch, players: list[Player], slots: Slots, disturber: Disturber | None = None) -> None:
+        """disturber: who disturbs the robots that do not learn, None for nobody."""
+        self.batch, self.players, self.disturber = batch, players, disturber
+        self.slots, self.pending = slots.copy(), slots.copy()
+        shape = (batch.size, batch.robots)
+        self.open_at = np.full(shape, -1, np.int64)
+        self.actions = np.full(shape, -1, np.int8)
+        self.asked = False
+        self.seconds = dict.fromkeys(("simulation", "observation", "inference"), 0.0)
+        self.buffers: dict[tuple[str, type], np.ndarray] = {}
+        """[E, R, ...] of each observation in each number type that somebody sees it in."""
+        self.windows: np.ndarray | None = None
+        self.benches = benches(players)
+        self._bench_of, self._place_of = np.full(len(players) + 1, -1), np.zeros(len(players) + 1, np.int64)
+        for number, bench in enumerate(self.benches):
+            self._bench_of[bench.index], self._place_of[bench.index] = number, np.arange(len(bench.index))
+            memory = bench.players[0].policy.initial_memory(batch.size * batch.robots)
+            for player in bench.players:
+                player.memory = memory
+        everywhere = np.ones(batch.size, np.bool_)
+        self._script(everywhere)
+        if disturber is not None:
+            disturber.begin(everywhere, self._partners)
+
+    @property
+    def _partners(self) -> np.ndarray:
+        """[E, R] bool: robots that a player moves without learning from it."""
+        return ~self.slots.learns & (self.slots.player != SCRIPTED)
+
+    def collect(self, decisions: int, enough: Callable[[float], bool] | None = None, steps: int = 0) -> Finished:
+        """Play until the learners have closed that many decisions together (those carried over included), or, if `steps` is
+        given, exactly that many steps in every home.
+
+        enough(share of the rollout) is asked after every step and may end the rollout early.
+        """
+        finished, played = Finished(), 0
+        self.compact()
+        if not self.asked:
+            self._ask()
+        while True:
+            before = time.perf_counter()
+            # Homes run until somebody decides, each as long as that takes; counted in steps they go on side by side.
+            step = self.batch.step(self.actions, max_ticks=1 if steps else 0)
+            self.seconds["simulation"] += time.perf_counter() - before
+            self._close(step)
+            done = step.done.copy()
+            if done.any():
+                finished.add(self.batch, done, self.slots, self.disturber)
+                if self.disturber is not None:
+                    self.disturber.end(done, self._partners)
+                self.slots.take(self.pending, done)
+                self._script(done)
+                if self.disturber is not None:
+                    self.disturber.begin(done, self._partners)
+            if self.disturber is not None:
+                self.disturber.freeze()
+            self._ask()
+            played += 1
+            share = played / steps if steps else self.closed / max(decisions, 1)
+            if share >= 1 or (enough is not None and enough(share)):
+                return finished
+
+    def refresh(self) -> None:
+        """Players have learnt, or were loaded: stacked ones act with their present weights."""
+        for bench in self.benches:
+            if bench.stacked is not None:
+                bench.stacked.refresh()
+
+    @property
+    def closed(self) -> int:
+        """Complete decisions of all learners."""
+        return sum(int(np.count_nonzero(p.store.closed)) for p in self.players if p.store is not None)
+
+    def compact(self) -> None:
+        """Forget closed decisions; the open ones move to the front of their stores."""
+        for player in self.players:
+            if player.store is not None:
+                mine = self._learning(player)
+                self.open_at[mine] = np.searchsorted(player.store.keep_open(), self.open_at[mine])
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Everything needed to continue exactly; call `compact` first."""
+        arrays = {"open_at": self.open_at, "actions": self.actions, "asked": np.array([self.asked])}
+        for name, slots in (("slots", self.slots), ("pending", self.pending)):
+            arrays |= {f"{name}.{k}": v for k, v in vars(slots).items()}
+        arrays |= {f"{bench.index[0]}.memory": bench.players[0].memory.cpu().numpy() for bench in self.benches}
+        if self.disturber is not None:
+            arrays |= {f"disturber.{k}": v for k, v in self.disturber.state().items()}
+        for index, player in enumerate(self.players):
+            if player.store is not None:
+                size = player.store.size
+                arrays |= {f"{index}.store.{k}": v[:size] for k, v in player.store.numbers.items()}
+                arrays |= {f"{index}.seen.{k}": v[:size] for k, v in player.store.observations.items()}
+        return arrays
+
+    def load(self, arrays: dict[str, np.ndarray]) -> None:
+        """The inverse of `state`."""
+        self.open_at, self.actions = arrays["open_at"].copy(), arrays["actions"].copy()
+        self.asked = bool(arrays["asked"][0])
+        for name, slots in (("slots", self.slots), ("pending", self.pending)):
+            for key in vars(slots):
+                setattr(slots, key, arrays[f"{name}.{key}"].copy())
+        if self.disturber is not None:
+            self.disturber.load({k: arrays[f"disturber.{k}"] for k in self.disturber.state()})
+        for bench in self.benches:
+            bench.players[0].memory.copy_(torch.from_numpy(arrays[f"{bench.index[0]}.memory"]))
+        for index, player in enumerate(self.players):
+            if player.store is not None:
+                player.store.size = 0
+                place = player.store.append(len(arrays[f"{index}.store.stream"]))
+                for key, values in player.store.numbers.items():
+                    values[place] = arrays[f"{index}.store.{key}"]
+                for key, values in player.store.observations.items():
+                    values[place] = arrays[f"{index}.seen.{key}"]
+
+    def _learning(self, player: Player) -> np.ndarray:
+        index = next(k for k, p in enumerate(self.players) if p is player)
+        return (self.slots.player == index) & self.slots.learns & (self.open_at >= 0)
+
+    def _close(self, step: Step) -> None:
+        """Complete the decisions whose robots must decide again."""
+        finished = (step.decide | step.done[:, None]) & (self.open_at >= 0)
+        wanted = any(player.store is not None and "window" in player.store.ends for player in self.players)
+        windows = self._windows(step, finished) if wanted else None
+        for index, player in enumerate(self.players):
+            if player.store is None:
+                continue
+            mine = finished & (self.slots.player == index)
+            where = self.open_at[mine]
+            store = player.store
+            store.reward[where] = step.reward[mine]
+            store.discounted[where] = step.reward_discounted[mine]
+            store.duration[where] = step.duration[mine]
+            store.done[where] = np.broadcast_to(step.done[:, None], mine.shape)[mine]
+            store.closed[where] = True
+            if windows is not None:
+                store.window[where] = windows[mine]
+        self.open_at[finished] = -1
+
+    def _windows(self, step: Step, which: np.ndarray) -> np.ndarray:
+        """Windows [E, R, 40, 3] of the robots in which [E, R]: now, or at the end of an episode that has just ended."""
+        batch = self.batch
+        ended = which & step.done[:, None]
+        out = self.windows = batch.observe("window", self.windows, which & ~ended)
+        if ended.any():
+            write_window(batch.ended.window, batch.ended.steps, ended, out)
+        return out
+
+    def _script(self, homes: np.ndarray) -> None:
+        """Hand robots over to the simulator's scripts and back, in homes [E] bool whose episode has just begun."""
+        state, scripted = self.batch.state, self.slots.player == SCRIPTED
+        wanted = np.where(scripted, self.slots.script, -1)
+        present = np.where(state.controllable, -1, state.script)
+        changed = homes & ((wanted != present) | (scripted == state.controllable)).any(axis=1)
+        if not changed.any():
+            return
+        state.controllable[changed] = state.interruptible[changed] = ~scripted[changed]
+        state.script[changed] = wanted[changed]
+        # A plan is chosen when an episode begins, so these homes begin once more.
+        self.batch.reset(which=changed)
+
+    def _ask(self) -> None:
+        """Let every player act for its robots that must decide."""
+        batch = self.batch
+        decide = batch.decide
+        start = np.broadcast_to((batch.state.clock == 0)[:, None], decide.shape)
+        self.actions[:] = -1
+        bench_of = self._bench_of[self.slots.player]
+        asked = [(bench, decide & (bench_of == number)) for number, bench in enumerate(self.benches)]
+        asked = [(bench, mine) for bench, mine in asked if mine.any()]
+        before = time.perf_counter()
+        wanted: dict[tuple[str, type], np.ndarray] = {}
+        for bench, mine in asked:
+            for key in self._shown(bench):
+                wanted[key] = wanted.get(key, False) | mine
+        for (name, kind), which in wanted.items():
+            buffer = self.buffers.get((name, kind))
+            if buffer is None:
+                buffer = np.zeros((batch.size, batch.robots, *batch.observation(name)[0]), kind)
+            self.buffers[name, kind] = batch.observe(name, buffer, which)
+        self.seconds["observation"] += time.perf_counter() - before
+        for bench, mine in asked:
+            self._act(bench, np.flatnonzero(mine), start)
+        self.asked = True
+
+    def _shown(self, bench: Bench) -> list[tuple[str, type]]:
+        """What the players of a bench see when they decide: observations and their number types."""
+        first = bench.players[0]
+        return [(name, seen_as(first.policy.config, name, self.batch.observation(name)[1])) for name in first.sees]
+
+    def _act(self, bench: Bench, rows: np.ndarray, start: np.ndarray) -> None:
+        """Decide for the robots of these rows of [E * R]."""
+        before = time.perf_counter()
+        kept, buffers = bench.players[0].memory, {key[0]: self.buffers[key] for key in self._shown(bench)}
+        seen = {name: values.reshape(-1, *values.shape[2:])[rows] for name, values in buffers.items()}
+        if self.disturber is not None:
+            for name, values in seen.items():
+                self.disturber.hide(name, values, rows)
+        chosen, fresh = torch.from_numpy(rows).to(kept.device), start.reshape(-1)[rows]
+        memory = kept[chosen]
+        memory[torch.from_numpy(fresh).to(kept.device)] = 0.0
+        shown = {name: torch.from_numpy(values).to(kept.device) for name, values in seen.items()}
+        who, latent = self._place_of[self.slots.player.reshape(-1)[rows]], self.slots.latent.reshape(-1)[rows]
+        result = bench.act(shown, memory, who, latent)
+        kept[chosen] = result.memory
+        acted = result.action.cpu().numpy()
+        self.actions.reshape(-1)[rows] = acted if self.disturber is None else self.disturber.disturb(acted, rows)
+        decided = {
+            "stream": rows,
+            "action": acted,
+            "latent": latent,
+            "log_prob": result.log_prob.cpu().numpy(),
+            "value": result.value.cpu().numpy(),
+            "memory": memory.cpu().numpy(),
+            "start": fresh,
+            "clock": self.batch.state.clock[rows // self.batch.robots],
+        }
+        learns = self.slots.learns.reshape(-1)[rows]
+        for place, player in enumerate(bench.players):
+            if player.store is not None:
+                mine = learns if bench.stacked is None else learns & (who == place)
+                self._remember(player, player.store, mine, seen, decided)
+        self.seconds["inference"] += time.perf_counter() - before
+
+    def _remember(
+        self, player: Player, store: Store, mine: np.ndarray, seen: dict[str, np.ndarray], decided: dict[str, np.ndarray]
+    ) -> None:
+        """Append those decisions that a player learns from, mine [n] bool."""
+        if not mine.any():
+            return
+        keep = slice(None) if mine.all() else np.flatnonzero(mine)
+        rows = decided["stream"][keep]
+        place = store.append(len(rows))
+        for name, values in seen.items():
+            store.observations[name][place] = values[keep]
+        for name, values in decided.items():
+            store.numbers[name][place] = values[keep]
+        store.numbers["value"][place] = player.scale.real(store.numbers["value"][place])
+        for name in ("reward", "discounted", "duration", "done", "closed"):
+            store.numbers[name][place] = 0
+        self.open_at.reshape(-1)[rows] = np.arange(place.start, place.stop)

@@ -1,0 +1,237 @@
+"""What happens around the table: people come in, ask for games, partners and recordings, and play.
+
+Everything that a page may ask for by websocket is here; `server` only carries it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from housemates import __version__
+from housemates.agents.agent import Partner
+from housemates.homes.home import Home
+from housemates.recordings.captions import TASKS
+from housemates.recordings.recording import Recording
+from housemates.tasks.actions import ACTIONS, ENTITIES
+from housemates.tasks.episodes import SIZES, Episodes, load_episodes
+from housemates.web.game import INSTRUCTIONS, PERSON, Game, everybody, new_game, swap, title
+from housemates.web.games import CONSENT, save_game
+from housemates.web.library import Shelf
+from housemates.web.messages import Refused
+from housemates.web.security import same
+from housemates.web.session import Client, Lobby, Session
+from housemates.web.training import TrainingRun
+from housemates.web.views import entity_title
+
+SLOWEST, USUAL, FASTEST = 1.0, 10.0, 30.0
+"""Steps per second that a game may have, and usually has."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a server shows and allows."""
+
+    mode: str = "watch"
+    """What the page begins with: `watch` or `play`."""
+    places: tuple[Path, ...] = ()
+    """Recordings, and folders that hold some."""
+    runs: tuple[Path, ...] = ()
+    """Runs whose training is shown."""
+    partners: tuple[Partner, ...] = ()
+    """Whom one may play with, beside scripts and what comes with the package."""
+    games: Path = Path("games")
+    """Where games are kept whose players agree."""
+    split: str = "eval"
+    """Which episodes are played."""
+    fastest: float = FASTEST
+    """Most steps per second."""
+
+
+class Table:
+    """Everything that one server knows."""
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        self.shelf = Shelf(options.places)
+        self.runs = {run.id: run for run in map(TrainingRun, options.runs)}
+        self.partners = everybody(options.partners)
+        self.lobby = Lobby()
+        self._episodes: dict[str, Episodes] = {}
+        self._homes: list[Home] | None = None
+        self._lock = threading.Lock()
+
+    def start(self) -> dict[str, Any]:
+        """What the page needs first."""
+        # A recording that was given, or one of a folder that was given; games that happen to be kept here are not opened.
+        given = [place for place in self.shelf.places if place != self.options.games.resolve()]
+        found = (e for e in self.shelf.entries() if e.path is not None and any(e.path.is_relative_to(p) for p in given))
+        first = next((e.id for e in found), None)
+        games = self.lobby.sessions.values()
+        return {
+            "version": __version__,
+            "mode": self.options.mode,
+            "recording": first,
+            "run": next(iter(self.runs), None),
+            "tasks": [{"name": name, "title": TASKS[name], "instructions": list(INSTRUCTIONS[name])} for name in TASKS],
+            "episodes": SIZES[self.options.split],
+            "partners": [
+                {"name": p.name, "title": title(p), "kind": p.kind, "task": p.meta.get("task") or None}
+                for p in self.partners.values()
+            ],
+            "actions": list(ACTIONS),
+            "entities": list(ENTITIES),
+            "entity_titles": [entity_title(entity) for entity in ENTITIES],
+            "hz": self.hz(),
+            "games": [
+                {
+                    "id": session.id,
+                    "title": session.game.describe()["title"],
+                    "robots": [who.name for who in session.game.team],
+                    "human": session.game.human,
+                    "watchers": len(session.clients),
+                }
+                for session in games
+                if session.end is None
+            ],
+            "runs": [{"id": run.id, "title": run.title} for run in self.runs.values()],
+            "consent": CONSENT,
+        }
+
+    def hz(self) -> dict[str, float]:
+        """Steps per second: least, most, usual."""
+        return {"least": SLOWEST, "most": self.options.fastest, "usual": USUAL}
+
+    def make(self, message: dict[str, Any]) -> tuple[Game, dict[str, Any]]:
+        """The game that `new_game` or `swap` asks for, and what the page is told besides; called in a thread."""
+        if message["type"] == "new_game":
+            task = message["task"]
+            if task not in TASKS:
+                raise Refused(f"no such task - choose one of: {', '.join(TASKS)}")
+            team = self._team(message["robots"], task)
+            episodes, homes = self._load(task)
+            if message["episode"] >= len(episodes):
+                raise Refused(f"choose an episode from 0 to {len(episodes) - 1}")
+            game = new_game(episodes, homes, message["episode"], [who or PERSON for who in team])
+            self.shelf.add_home(game.batch.homes[0])
+            return game, {"fork": None}
+        recording = self.shelf.recording(message["recording"])
+        home = self.shelf.home(recording)
+        team = self._team(message["robots"], recording.header["task"])
+        if len(team) == recording.robots:
+            team = [who or self._again(recording, robot) for robot, who in enumerate(team)]
+        game = swap(recording, message["frame"], team, home)
+        return game, {"fork": {"recording": message["recording"], "frame": message["frame"]}}
+
+    def rate(self, hz: float) -> float:
+        """A speed that is allowed."""
+        if not SLOWEST <= hz <= self.options.fastest:
+            raise Refused(f"choose {SLOWEST:g} to {self.options.fastest:g} steps per second")
+        return float(hz)
+
+    def open(self, game: Game, told: dict[str, Any], message: dict[str, Any], address: str = "") -> Session:
+        """Start the clock of a game; one that goes on from a recording waits until it is let go. address: who asked."""
+        paused = message["type"] == "swap"
+        session = Session(game, self.rate(message["hz"]), paused, self._finished, **told)
+        session.address, session.consent = address, message["consent"] and game.human >= 0
+        self.lobby.open(session)
+        return session
+
+    def join(self, client: Client, name: str, key: str | None) -> dict[str, Any]:
+        """Enter a game: as its owner with its key, else to watch."""
+        session = self.lobby.find(name)
+        if key is not None and not same(key, session.key):
+            raise Refused("this is not the key of that game - join without one to watch")
+        return client.enter(session, key is not None)
+
+    def command(self, client: Client, message: dict[str, Any]) -> None:
+        """A command to the game that a client plays in."""
+        session, kind = client.session, message["type"]
+        if session is None:
+            raise Refused("you are in no game - begin one, or join one")
+        if not client.owner:
+            raise Refused("you are watching this game - only its player may do that")
+        game = session.game
+        if kind == "consent":
+            self._consent(session, message["consent"])
+        elif kind == "pause":
+            session.pause(message["paused"])
+        elif kind == "step":
+            session.step()
+        elif kind == "speed":
+            session.speed(self.rate(message["hz"]))
+        elif game.human < 0:
+            raise Refused("no robot of this game is yours - begin one with a person")
+        elif kind == "action":
+            session.command(lambda: game.act(message["action"]))
+        elif kind == "click":
+            session.command(lambda: game.click(message["entity"]))
+        elif kind == "key":
+            session.command(lambda: game.key(message["key"], message["down"]))
+        else:
+            session.command(game.stop)
+
+    def _team(self, names: Sequence[str | None], task: str) -> list[Partner | None]:
+        """Whom a list of names means; None where nobody is named."""
+        team = [None if name is None else self._partner(name, robot, task) for robot, name in enumerate(names)]
+        if sum(who is not None and who.kind == "person" for who in team) > 1:
+            raise Refused("one person plays in a home - give the other robots partners")
+        return team
+
+    def _partner(self, name: str, robot: int, task: str) -> Partner:
+        if name == "person":
+            return PERSON
+        run = self.runs.get(name.removeprefix("run/")) if name.startswith("run/") else None
+        found = run.player(robot) if run is not None else self.partners.get(name)
+        if found is None:
+            raise Refused("no such partner here - choose one of the list")
+        trained = found.meta.get("task")
+        if trained and trained != task:
+            raise Refused(f"{found.name} was trained for {trained}, not for {task} - choose another partner")
+        return found
+
+    def _again(self, recording: Recording, robot: int) -> Partner | None:
+        """Who a robot of a recording was, if it was somebody that is known here; None if it follows its script."""
+        if not recording.start["controllable"][0, robot]:
+            return None
+        name = recording.header["robots"][robot]
+        if name not in self.partners:
+            raise Refused(f"robot {robot} was {name[:60]}, who is not here - choose somebody for it as well")
+        return self.partners[name]
+
+    def _load(self, task: str) -> tuple[Episodes, list[Home]]:
+        """Episodes and homes that are played, read once."""
+        from housemates.homes.splits import load_split
+
+        with self._lock:
+            if self._homes is None:
+                self._homes = load_split(self.options.split)
+            if task not in self._episodes:
+                self._episodes[task] = load_episodes(task, self.options.split, homes=self._homes)
+            return self._episodes[task], self._homes
+
+    def _finished(self, session: Session, recording: Recording) -> str:
+        """Put the recording of a game on the shelf, and into the games folder if its player agrees."""
+        game, fork = session.game, session.more.get("fork")
+        name = self.shelf.keep(recording, "fork" if fork else "game", human=game.human, fork=fork)
+        session.recording = recording
+        if session.consent:
+            self._save(session)
+        return name
+
+    def _consent(self, session: Session, consent: bool) -> None:
+        if session.game.human < 0:
+            raise Refused("nobody plays by hand in this game - there is nothing to agree to")
+        session.consent = consent
+        if consent and session.recording is not None:
+            self._save(session)
+
+    def _save(self, session: Session) -> None:
+        with self._lock:
+            if session.saved or session.recording is None:
+                return
+            save_game(self.options.games, session.recording, session.game.team, session.game.result())
+            session.saved = True

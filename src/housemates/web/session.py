@@ -1,0 +1,315 @@
+"""Live games on their clocks, and who watches them.
+
+Each game runs in a thread of its own, one step per beat, whatever the clients do: a client only ever gets the newest state,
+and only after it has acknowledged the one before.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from housemates.recordings.recording import Recording
+from housemates.sim.cameras import Cameras
+from housemates.web.game import Game
+from housemates.web.messages import HEADER, OVER, PAUSED, PICTURES, Refused, frame_body
+from housemates.web.views import PIXELS
+
+MOST_GAMES, MOST_GAMES_EACH = 8, 6
+"""Games at the same time, and how many of them one address may have begun."""
+ALONE, LEFT = 60.0, 5.0
+"""Seconds after which a game without anybody is dropped; the second where others wait for its place."""
+COMMANDS = 64
+"""Commands that wait for the next step; more are dropped, oldest first."""
+
+log = logging.getLogger(__name__)
+
+
+class Snapshot(NamedTuple):
+    """The game after a step, ready to be sent."""
+
+    serial: int
+    """Counts what was published, steps and changes of the clock."""
+    step: int
+    robots: int
+    flags: int
+    body: bytes
+    pictures: bytes
+    """What follows the body for clients that want pictures; empty if nobody does."""
+    events: int
+    """How many events there have been."""
+    thoughts: tuple[dict[str, Any], ...]
+    """The last decision of each policy."""
+
+
+class Session:
+    """One game that is being played."""
+
+    def __init__(self, game: Game, hz: float, paused: bool, finished: Callable[[Session, Recording], str], **more: Any) -> None:
+        """finished(session, recording) is called at the end, in the game's thread; it returns the recording's id.
+
+        more: told to the page with the game (`fork`).
+        """
+        self.id, self.key = secrets.token_urlsafe(9), secrets.token_urlsafe(18)
+        self.game, self.hz, self.paused, self.finished, self.more = game, hz, paused, finished, more
+        self.clients: set[Client] = set()
+        self.consent, self.saved, self.address = False, False, ""
+        self.recording: Recording | None = None
+        self.end: dict[str, Any] | None = None
+        self.left_at = time.monotonic()
+        self._commands: deque[Callable[[], None]] = deque(maxlen=COMMANDS)
+        self._wake = threading.Condition()
+        self._steps, self._closed, self._stale = 0, False, False
+        self._cameras: Cameras | None = None
+        self._loop = asyncio.get_running_loop()
+        self.newest = self._snapshot(0)
+        self._thread = threading.Thread(target=self._run, name=f"game-{self.id}", daemon=True)
+
+    def start(self) -> None:
+        """Let the clock run."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop the clock for good."""
+        with self._wake:
+            self._closed = True
+            self._wake.notify()
+
+    def command(self, call: Callable[[], None]) -> None:
+        """Do something to the game before its next step, in its own thread."""
+        with self._wake:
+            self._commands.append(call)
+            self._wake.notify()
+
+    def pause(self, paused: bool) -> None:
+        """Stop or continue."""
+        self.command(lambda: setattr(self, "paused", paused))
+
+    def step(self) -> None:
+        """One step of a paused game."""
+
+        def one() -> None:
+            self._steps = min(self._steps + 1, COMMANDS) if self.paused else 0
+
+        self.command(one)
+
+    def speed(self, hz: float) -> None:
+        """Steps per second from now on."""
+        self.command(lambda: setattr(self, "hz", hz))
+
+    def refresh(self) -> None:
+        """Publish the present state once more."""
+        self.command(lambda: setattr(self, "_stale", True))
+
+    def describe(self, owner: bool) -> dict[str, Any]:
+        """The message `game`."""
+        return {
+            "type": "game",
+            "game": self.id,
+            "key": self.key if owner else None,
+            "owner": owner,
+            **self.game.describe(),
+            "hz": self.hz,
+            "paused": self.paused,
+            "fork": None,
+            **self.more,
+            "events": self.game.events(),
+        }
+
+    def _run(self) -> None:
+        """The game's thread: wait for the beat, do what was asked, step, publish."""
+        beat = time.monotonic()
+        try:
+            while not self._closed and not self.game.over:
+                self._wait(beat)
+                clock, self._stale = (self.hz, self.paused), False
+                while self._commands:
+                    self._commands.popleft()()
+                going = not self.paused or self._steps > 0
+                now = time.monotonic()
+                if (self.hz, self.paused) != clock:
+                    beat, self._stale = now, True
+                if self._stale:
+                    self._publish()
+                if going and now >= beat and not self._closed:
+                    self._steps = max(self._steps - 1, 0)
+                    self.game.tick()
+                    # A step that took too long does not make the next ones come in a burst.
+                    beat = max(beat + 1 / self.hz, now)
+                    if self.game.over:
+                        self._finish()
+                    self._publish()
+        except Exception:
+            log.exception("a game broke off")
+            self.end = self.end or {"type": "error", "error": "the game broke off - the server's log says why"}
+            self._call(self._notify)
+
+    def _wait(self, beat: float) -> None:
+        """Until the next beat, or until somebody asks for something."""
+        with self._wake:
+            if self._commands or self._closed:
+                return
+            idle = self.paused and self._steps == 0
+            self._wake.wait(1.0 if idle else max(beat - time.monotonic(), 0.0))
+
+    def _finish(self) -> None:
+        self.recording = self.game.recorder.finish()
+        name = self.finished(self, self.recording)
+        self.end = {"type": "over", **self.game.result(), "recording": name}
+
+    def _publish(self) -> None:
+        self.newest = self._snapshot(self.newest.serial + 1)
+        self._call(self._notify)
+
+    def _snapshot(self, serial: int) -> Snapshot:
+        game, batch = self.game, self.game.batch
+        flags = OVER * game.over | PAUSED * self.paused
+        body = frame_body(batch.state, game.possible(), len(game.task.subgoals), None)
+        # The set of clients changes in another thread; a copy is taken at once.
+        wanted = any(client.depth for client in tuple(self.clients))
+        pictures = self._pictures() if wanted else b""
+        events, thoughts = len(game.recorder.events), tuple(game.thoughts.values())
+        return Snapshot(serial, int(batch.state.clock[0]), batch.robots, flags, body, pictures, events, thoughts)
+
+    def _pictures(self) -> bytes:
+        batch = self.game.batch
+        if self._cameras is None:
+            self._cameras = Cameras(batch.world, batch.episodes, batch.homes, 1, batch.robots, PIXELS)
+        out: np.ndarray = np.zeros((1, batch.robots, PIXELS, PIXELS, 1), np.uint8)
+        self._cameras.heads("depth", batch.records, np.ones((1, batch.robots), bool), out)
+        return out.tobytes()
+
+    def _call(self, what: Callable[[], None]) -> None:
+        """Call something in the server's loop, if that still runs."""
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(what)
+
+    def _notify(self) -> None:
+        for client in self.clients:
+            client.news.set()
+
+
+class Client:
+    """One connection that watches or plays; it holds no queue, only what it was last sent."""
+
+    def __init__(self, address: str = "") -> None:
+        """address: where it comes from."""
+        self.address, self.depth, self.owner = address, False, False
+        self.session: Session | None = None
+        self.news = asyncio.Event()
+        self.sent, self.acknowledged = 0, 0
+        """Number of the last frame that was sent, and of the last that was acknowledged."""
+        self.sent_at = 0.0
+        self._serial, self._events, self._clock, self._told = -1, 0, (0.0, False), False
+        self._thoughts: dict[int, int] = {}
+
+    def enter(self, session: Session, owner: bool) -> dict[str, Any]:
+        """Watch a game from now on; returns the message `game`."""
+        self.leave()
+        self.session, self.owner = session, owner
+        described = session.describe(owner)
+        self.acknowledged = self.sent
+        self._serial, self._events, self._told = -1, len(described["events"]), False
+        self._clock, self._thoughts = (described["hz"], described["paused"]), {}
+        session.clients.add(self)
+        if self.depth and not session.newest.pictures:
+            session.refresh()
+        self.news.set()
+        return described
+
+    def leave(self) -> None:
+        """Watch nothing."""
+        if self.session is not None:
+            self.session.clients.discard(self)
+            self.session.left_at = time.monotonic()
+        self.session, self.owner = None, False
+
+    def acknowledge(self, number: int) -> None:
+        """A frame was drawn."""
+        if not 0 < number <= self.sent:
+            raise Refused("no such frame was sent")
+        self.acknowledged = max(self.acknowledged, number)
+        self.news.set()
+
+    @property
+    def waiting(self) -> bool:
+        """Whether the last frame is not acknowledged yet."""
+        return self.acknowledged < self.sent
+
+    def outgoing(self) -> list[dict[str, Any] | bytes]:
+        """What can be sent now: changes of the clock, new events and the newest frame, at the end how it ended."""
+        session, found = self.session, []
+        if session is None or self.waiting:
+            return found
+        newest = session.newest
+        clock = (session.hz, bool(newest.flags & PAUSED))
+        if clock != self._clock:
+            self._clock = clock
+            found.append({"type": "clock", "hz": clock[0], "paused": clock[1]})
+        if newest.serial != self._serial:
+            if newest.events > self._events:
+                found.append({"type": "events", "events": session.game.events(self._events)[: newest.events - self._events]})
+                self._events = newest.events
+            for thought in newest.thoughts:
+                if self._thoughts.get(thought["robot"]) != thought["tick"]:
+                    self._thoughts[thought["robot"]] = thought["tick"]
+                    found.append({"type": "thought", **thought})
+            self.sent = (self.sent + 1) % 2**32
+            self.sent_at = time.monotonic()
+            self._serial = newest.serial
+            pictures = newest.pictures if self.depth else b""
+            flags = newest.flags | (PICTURES if pictures else 0)
+            found.append(HEADER.pack(self.sent, min(newest.step, 65535), newest.robots, flags) + newest.body + pictures)
+        if session.end is not None and not self._told and (newest.flags & OVER or session.end["type"] == "error"):
+            self._told = True
+            found.append(session.end | ({"consent": session.consent, "saved": session.saved} if session.recording else {}))
+        return found
+
+
+class Lobby:
+    """All games of a server."""
+
+    def __init__(self) -> None:
+        self.sessions: dict[str, Session] = {}
+
+    def open(self, session: Session) -> None:
+        """Let a game begin; too many at once are refused."""
+        self.sweep()
+        if self._full(session.address):
+            session.close()
+            raise Refused("too many games are being played - try again in a minute", 429)
+        self.sessions[session.id] = session
+        session.start()
+
+    def find(self, name: str) -> Session:
+        """A running game by its id."""
+        if name not in self.sessions:
+            raise Refused("no such game - it has ended, or nobody was in it for a minute", 404)
+        return self.sessions[name]
+
+    def sweep(self) -> None:
+        """Drop games that nobody is in any more."""
+        now = time.monotonic()
+        for name, session in sorted(self.sessions.items(), key=lambda item: item[1].left_at):
+            patience = ALONE if not self._full(session.address) else LEFT if session.end is None else 0.0
+            if not session.clients and now - session.left_at > patience:
+                session.close()
+                del self.sessions[name]
+
+    def _full(self, address: str) -> bool:
+        """Whether an address cannot begin another game."""
+        mine = sum(session.address == address for session in self.sessions.values())
+        return len(self.sessions) >= MOST_GAMES or mine >= MOST_GAMES_EACH
+
+    def close(self) -> None:
+        """Stop all clocks."""
+        for session in self.sessions.values():
+            session.close()

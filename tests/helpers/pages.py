@@ -1,0 +1,152 @@
+"""A page's server in the hand-made hall, and a visitor that talks to it as a browser would."""
+
+import http.client
+import json
+import struct
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import connect
+
+from helpers import batches
+from housemates.recordings.recording import Recording, record
+from housemates.web.service import Options, Table
+
+EPISODE = 8
+"""An episode in which two scripts succeed."""
+FASTEST = 1000.0
+"""Steps per second that tests may ask for."""
+
+
+def scripted(
+    task: str = "tidy_house", episode: int = EPISODE, names: tuple[str, str] = ("first_half", "second_half")
+) -> Recording:
+    """An episode of two scripts in the hall."""
+    batch = batches.make(task, size=1, autoreset=False, stored_spawns=True)
+    for robot, name in enumerate(names):
+        batch.script(robot, batches.script(name))
+    batch.reset(np.array([episode]))
+    return record(batch)
+
+
+def hall_table(**options) -> Table:
+    """A table at which the hall's episodes are played."""
+    table = Table(Options(**{"fastest": FASTEST, "games": Path("no-games"), **options}))
+    table._homes = [batches.home()]
+    table._episodes = {"tidy_house": batches.episodes()}
+    table.shelf.add_home(batches.home())
+    return table
+
+
+def get(port: int, path: str, method: str = "GET", body: bytes | None = None, **headers: str) -> tuple[int, bytes]:
+    """Ask the server for something; status and content."""
+    line = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    try:
+        line.putrequest(method, path, skip_host="Host" in headers, skip_accept_encoding=True)
+        for name, value in headers.items():
+            line.putheader(name.replace("_", "-"), value)
+        if body is not None:
+            line.putheader("Content-Length", str(len(body)))
+        line.endheaders(body)
+        answer = line.getresponse()
+        return answer.status, answer.read()
+    finally:
+        line.close()
+
+
+def get_json(port: int, path: str) -> dict:
+    status, content = get(port, path)
+    assert status == 200, content[:200]
+    return json.loads(content)
+
+
+class Visitor:
+    """One websocket; frames are acknowledged as they are read."""
+
+    def __init__(self, line) -> None:
+        self.line, self.frames, self.told = line, [], []
+
+    def greet(self, depth: bool = False) -> "Visitor":
+        self.send(type="hello", depth=depth)
+        self.until("welcome")
+        return self
+
+    def send(self, **message) -> None:
+        self.line.send(json.dumps(message))
+
+    def read(self, acknowledge: bool = True) -> dict | bytes:
+        """The next message or frame."""
+        found = self.line.recv(timeout=60)
+        if isinstance(found, str):
+            message = json.loads(found)
+            self.told.append(message)
+            return message
+        self.frames.append(found)
+        if acknowledge:
+            self.send(type="ack", frame=struct.unpack_from("<I", found)[0])
+        return found
+
+    def until(self, *kinds: str, acknowledge: bool = True) -> dict:
+        """The next message of one of these types."""
+        while True:
+            found = self.read(acknowledge)
+            if isinstance(found, dict) and found["type"] in kinds:
+                return found
+
+    def frame(self) -> dict:
+        """The next frame, unpacked."""
+        while True:
+            found = self.read()
+            if isinstance(found, bytes):
+                return unpack(found)
+
+    def close_code(self, acknowledge: bool = False) -> int:
+        """Read until the server closes the line; with which code."""
+        try:
+            while True:
+                self.read(acknowledge)
+        except ConnectionClosed as closed:
+            return closed.rcvd.code if closed.rcvd is not None else -1
+
+    def begin(self, **changes) -> dict:
+        """Begin a game, as a person with a script that stands still unless told otherwise."""
+        wanted = {"task": "tidy_house", "episode": EPISODE, "robots": ["person", "script/noop"], "hz": FASTEST, **changes}
+        self.send(type="new_game", **wanted)
+        return self.until("game", "error")
+
+
+@contextmanager
+def visitor(port: int, depth: bool = False, query: str = "", **options):
+    """A visitor of a server."""
+    with connect(f"ws://127.0.0.1:{port}/ws{query}", **options) as line:
+        yield Visitor(line).greet(depth)
+
+
+@contextmanager
+def stranger(port: int, **options):
+    """A line to a server over which nothing has been said yet."""
+    with connect(f"ws://127.0.0.1:{port}/ws", **options) as line:
+        yield Visitor(line)
+
+
+def unpack(frame: bytes) -> dict:
+    """A frame as docs/page_protocol.md describes it."""
+    number, step, robots, flags = struct.unpack_from("<IHBB", frame)
+    at, found = 8, {"number": number, "step": step, "robots": robots, "flags": flags}
+    shapes = {"pose": (robots, 3), "arm": (robots, 7), "thing": (2, 3), "thing_yaw": (2,), "door": (3,)}
+    for name, shape in shapes.items():
+        found[name] = np.frombuffer(frame, "<f4", int(np.prod(shape)), at).reshape(shape)
+        at += 4 * int(np.prod(shape))
+    found["may"] = np.frombuffer(frame, "<u4", robots, at)
+    at += 4 * robots
+    begin = at
+    for name, count in {"held": robots, "action": robots, "executed": robots, "done_by": 6}.items():
+        found[name] = np.frombuffer(frame, np.int8, count, at)
+        at += count
+    at += -(at - begin) % 4
+    found["rest"] = len(frame) - at
+    if flags & 2:
+        found["depth"] = np.frombuffer(frame, np.uint8, robots * 128 * 128, at).reshape(robots, 128, 128)
+    return found

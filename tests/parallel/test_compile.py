@@ -1,0 +1,29 @@
+"""The line on stderr while kernels compile."""
+
+import numpy as np
+from numba import njit
+
+from housemates.geometry.transforms import wrap_angle
+from housemates.parallel import announce, on_disk
+
+
+def test_a_kernel_that_was_never_compiled_is_announced_in_one_line(capsys):
+    announce("test", [njit(lambda x: x)], 7)
+    assert capsys.readouterr().err == "Compiling test kernels, once (about 7 s)...\n"
+
+
+def test_compiled_kernels_are_silent(capsys):
+    wrap_angle(1.0)
+    announce("test", [wrap_angle], 7)
+    assert capsys.readouterr().err == ""
+
+
+def test_a_kernel_on_disk_counts_as_compiled_in_a_new_process():
+    wrap_angle(1.0)
+    fresh = njit(cache=True, nogil=True)(wrap_angle.py_func)
+    assert not fresh.signatures
+    assert on_disk(fresh)
+
+
+def test_a_plain_function_is_not_compiled():
+    assert not on_disk(np.hypot.__call__)

@@ -1,0 +1,53 @@
+"""What only a critic in training sees, against a slow twin; and contacts that need not end an episode."""
+
+import numpy as np
+import pytest
+
+from helpers.batches import do, floor_points, make, put
+from housemates.sim.control import NUMBERS
+from housemates.sim.sensors import privileged_size
+
+ROBOTS = (1, 2, 3)
+
+
+def slow_privileged(batch, e: int, r: int) -> np.ndarray:
+    s = batch.state
+    order = [r, *(k for k in range(batch.robots) if k != r)]
+    poses = [
+        f(s.pose[e, k])
+        for k in order
+        for f in (lambda p: p[0] / 5, lambda p: p[1] / 5, lambda p: np.sin(p[2]), lambda p: np.cos(p[2]))
+    ]
+    left = 1 - s.clock[e] / batch.rules.horizon
+    return np.concatenate([batch.observe("predicates")[e, r], poses, [left], s.done_by[e] >= 0])
+
+
+@pytest.mark.parametrize("robots", ROBOTS)
+def test_the_critic_sees_predicates_poses_time_and_subgoals(robots):
+    batch = make(size=6, robots=robots)
+    rng = np.random.default_rng(robots)
+    batch.state.pose[:, :, :2] = floor_points(6 * robots, robots).reshape(6, robots, 2)
+    batch.state.pose[:, :, 2] = rng.uniform(-3, 3, (6, robots))
+    batch.state.clock[:] = rng.integers(0, 750, 6)
+    batch.state.done_by[:] = rng.integers(-1, robots, (6, 6))
+    seen = batch.observe("privileged")
+    assert seen.shape[2] == privileged_size(robots)
+    for e in range(6):
+        for r in range(robots):
+            assert seen[e, r] == pytest.approx(slow_privileged(batch, e, r), abs=1e-6)
+
+
+def touching(chance: float, control: str):
+    """A step of both robots in one place, and the probability that this ends the episode."""
+    batch = make(size=64)
+    batch.numbers = batch.numbers._replace(collision_ends=chance)
+    for e in range(64):
+        put(batch, 0, (6.0, 4.0), home=e)
+        put(batch, 1, (6.3, 4.0), home=e)
+    return do(batch, "no-op", "no-op") if control == "skills" else batch.control(np.zeros((64, 2, NUMBERS)))
+
+
+@pytest.mark.parametrize("control", ["skills", "low_level"])
+@pytest.mark.parametrize(("chance", "low", "high"), [(1.0, 64, 64), (0.0, 0, 0), (0.5, 16, 48)])
+def test_a_contact_ends_the_episode_with_its_probability(chance, low, high, control):
+    assert low <= (touching(chance, control).outcome == 2).sum() <= high

@@ -1,0 +1,77 @@
+"""Sums through shared memory: the same bits for everybody, in a fixed order, and no waiting for the dead."""
+
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+import torch
+from torch import distributed
+
+from housemates.training import distributed as shared
+from housemates.training.distributed import SharedSums, WorkerLostError, possible
+
+pytestmark = pytest.mark.skipif(not shared.FOLDER.is_dir(), reason="this system has no folder in memory (/dev/shm)")
+
+
+def together(size, work):
+    """Call work(rank, store) in as many threads; what they returned, by rank."""
+    store, found, errors = distributed.HashStore(), [None] * size, []
+
+    def run(rank):
+        try:
+            found[rank] = work(rank, store)
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=run, args=(rank,)) for rank in range(size)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert not errors, errors
+    return found
+
+
+def numbers(rank, turn):
+    return torch.from_numpy(np.random.default_rng([rank, turn]).normal(size=50 + turn).astype(np.float32))
+
+
+def test_everybody_gets_the_sum_in_the_order_of_the_workers():
+    def work(rank, store):
+        sums, found = SharedSums(100, rank, 3, store, "a"), []
+        for turn in range(40):
+            flat = numbers(rank, turn)
+            sums.sum(flat)
+            found.append(flat)
+        return found
+
+    found = together(3, work)
+    for turn in range(40):
+        expected = (numbers(0, turn) + numbers(1, turn)) + numbers(2, turn)
+        assert all(torch.equal(mine[turn], expected) for mine in found)
+
+
+def test_no_file_stays_behind():
+    before = set(shared.FOLDER.glob("housemates-*"))
+    together(2, lambda rank, store: SharedSums(10, rank, 2, store, "a").turn)
+    assert set(shared.FOLDER.glob("housemates-*")) <= before
+
+
+def test_a_dead_worker_is_told(monkeypatch):
+    monkeypatch.setattr(shared, "PATIENCE", 0.01)
+    alone, _ = together(2, lambda rank, store: SharedSums(10, rank, 2, store, "a"))
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    alone._counters[1, 1] = gone.pid
+    with pytest.raises(WorkerLostError, match="worker 1 has died"):
+        alone.sum(torch.zeros(10))
+
+
+@pytest.mark.parametrize(("local", "size", "expected"), [("2", 2, True), ("2", 4, False), (None, 2, False), ("1", 1, False)])
+def test_memory_is_shared_only_on_one_machine(local, size, expected, monkeypatch):
+    monkeypatch.delenv("LOCAL_WORLD_SIZE", raising=False)
+    if local is not None:
+        monkeypatch.setenv("LOCAL_WORLD_SIZE", local)
+    assert possible(size) == expected
