@@ -63,14 +63,15 @@ def wheel(tmp_path_factory) -> Path:
 def test_the_wheel_holds_code_the_page_and_trained_robots_but_no_assets(wheel):
     with zipfile.ZipFile(wheel) as archive:
         names = [n for n in archive.namelist() if ".dist-info/" not in n]
-    others = ("housemates/web/static/", "housemates/agents/")
-    assert {Path(n).suffix for n in names if not n.startswith(others)} <= {".py", ".typed"}
-    assert {Path(n).suffix for n in names if n.startswith(others[1])} <= {".json", ".safetensors", ".md"}
+    policies, homes = "housemates/agents/pretrained/", "housemates/homes/data/"
+    assert {Path(n).suffix for n in names if not n.startswith(("housemates/web/static/", policies, homes))} <= {".py", ".typed"}
+    assert {Path(n).suffix for n in names if n.startswith(policies)} <= {".json", ".safetensors", ".md"}
+    assert {Path(n).suffix for n in names if n.startswith(homes)} <= {".json", ".npz"}
 
 
 def test_trained_robots_in_the_wheel_stay_small(wheel):
     with zipfile.ZipFile(wheel) as archive:
-        sizes = [info.file_size for info in archive.infolist() if info.filename.startswith("housemates/agents/")]
+        sizes = [info.file_size for info in archive.infolist() if info.filename.startswith("housemates/agents/pretrained/")]
     assert 0 < sum(sizes) < 15e6
 
 

@@ -12,7 +12,7 @@ import housemates
 
 
 def cache_dir(source: Path, cache: Path) -> str:
-    code = "import housemates.io, numba; print(numba.config.CACHE_DIR)"
+    code = "import housemates.parallel, numba; print(numba.config.CACHE_DIR)"
     environment = {k: v for k, v in os.environ.items() if k != "NUMBA_CACHE_DIR"}
     environment |= {"PYTHONPATH": str(source), "HOUSEMATES_CACHE": str(cache)}
     return subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True).stdout
