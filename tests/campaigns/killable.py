@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import torch
+from housemates.runs.run import create, work
 from two_stages import RUN, train
 
 from helpers import batches, chores, exports
@@ -24,7 +25,6 @@ from housemates.evaluation.rows import write_rows
 from housemates.grid.run import Local, run
 from housemates.homes import navigation, splits
 from housemates.reports.report import Options, write_report
-from housemates.runs.run import create, work
 from housemates.sim.rules import Rules
 from housemates.tasks import episodes as sets
 

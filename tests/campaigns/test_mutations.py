@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from housemates.runs.run import read as read_run
 
 from helpers import batches
 from helpers.damage import damage
@@ -36,7 +37,6 @@ from housemates.homes import navigation, splits
 from housemates.io import read_json, write_json
 from housemates.policies.checkpoint import load_policy, read_description
 from housemates.recordings.recording import load_recording, record, save_recording
-from housemates.runs.run import read as read_run
 from housemates.tasks import episodes as sets
 from housemates.training import checkpoint as resume
 from housemates.training.distributed import Group

@@ -4,6 +4,8 @@ import json
 from typing import get_args
 
 import pytest
+from housemates.runs.presets import NETWORKS, PRESETS, Preset
+from housemates.runs.run import complete, create
 
 from housemates.agents import agent as partners
 from housemates.cli.main import main
@@ -12,8 +14,6 @@ from housemates.methods import METHODS
 from housemates.methods.bdp import BDPSettings
 from housemates.methods.trajedi import TrajeDiSettings
 from housemates.policies.checkpoint import load_policy
-from housemates.runs.presets import NETWORKS, PRESETS, Preset
-from housemates.runs.run import complete, create
 
 NOTHING: dict = {}
 

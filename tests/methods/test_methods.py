@@ -5,13 +5,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from housemates.runs.run import Run, complete, create, read, work
 
 from helpers.batches import episodes, home
 from housemates.agents.agent import load, population, resolve
 from housemates.evaluation.play import play
 from housemates.methods import METHODS
 from housemates.policies.config import PolicyConfig
-from housemates.runs.run import Run, complete, create, read, work
 from housemates.training.ppo import PPO
 from housemates.training.trainer import Training
 
