@@ -8,7 +8,7 @@ Players may see different things; what only training needs is stored with the le
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -183,9 +183,12 @@ class Collector:
         """[E, R] bool: robots that a player moves without learning from it."""
         return ~self.slots.learns & (self.slots.player != SCRIPTED)
 
-    def collect(self, decisions: int, steps: int = 0) -> Finished:
+    def collect(self, decisions: int, enough: Callable[[float], bool] | None = None, steps: int = 0) -> Finished:
         """Play until the learners have closed that many decisions together (those carried over included), or, if `steps` is
-        given, exactly that many steps in every home."""
+        given, exactly that many steps in every home.
+
+        enough(share of the rollout) is asked after every step and may end the rollout early.
+        """
         finished, played = Finished(), 0
         self.compact()
         if not self.asked:
@@ -210,7 +213,7 @@ class Collector:
             self._ask()
             played += 1
             share = played / steps if steps else self.closed / max(decisions, 1)
-            if share >= 1:
+            if share >= 1 or (enough is not None and enough(share)):
                 return finished
 
     def refresh(self) -> None:

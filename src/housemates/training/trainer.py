@@ -267,7 +267,7 @@ class Trainer:
         slots = self.collector.slots
         learners = [index for index, player in enumerate(self.players) if player.store is not None]
         wanted = int((slots.learns & np.isin(slots.player, learners)).sum()) * self.config.rollout
-        return self.collector.collect(wanted, self.config.rollout_steps).arrays()
+        return self.collector.collect(wanted, steps=self.config.rollout_steps).arrays()
 
     def _update(self) -> tuple[dict[str, float], int]:
         """Improve every learner; returns what is logged (means over the learners) and how many decisions were learnt from."""
