@@ -4,7 +4,6 @@ import json
 
 import numpy as np
 import pytest
-from housemates.runs.run import create, read
 
 from helpers.small_runs import small_run
 from housemates.agents import agent as partners
@@ -17,6 +16,7 @@ from housemates.evaluation.protocol import response_pairs, run_pairs
 from housemates.evaluation.rows import join_rows, read_rows
 from housemates.evaluation.stats import Scores, bootstrap_mean, bootstrap_proximity
 from housemates.methods.ego import check_partners
+from housemates.runs.run import create, read
 
 SMALL = ("--preset", "smoke", "--decisions", "300", "--quiet")
 

@@ -3,7 +3,6 @@
 import json
 
 import pytest
-from housemates.runs.run import read
 
 from helpers.batches import episodes, home
 from helpers.small_runs import small_run
@@ -22,6 +21,7 @@ from housemates.evaluation.holdouts import (
     ship,
 )
 from housemates.policies.checkpoint import load_policy
+from housemates.runs.run import read
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-from housemates.runs.run import complete, read
 
 from helpers.small_runs import TINY, small_run
 from housemates.agents.agent import load, population
@@ -11,6 +10,7 @@ from housemates.grid.share import share
 from housemates.methods.self_play import FCP, PopulationSettings
 from housemates.policies.checkpoint import read_description, save_policy
 from housemates.policies.policy import Policy
+from housemates.runs.run import complete, read
 
 
 @pytest.fixture

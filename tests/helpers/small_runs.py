@@ -3,13 +3,12 @@
 from dataclasses import replace
 from pathlib import Path
 
-from housemates.runs.run import create
-
 from housemates.agents.agent import PARTNERS, POPULATION, learned, write_partners
 from housemates.cli.train import new_run
 from housemates.policies.checkpoint import save_policy
 from housemates.policies.config import PolicyConfig
 from housemates.policies.policy import Policy
+from housemates.runs.run import create
 
 DECISIONS = 1000
 TINY = PolicyConfig.state(hidden=8, features=8)

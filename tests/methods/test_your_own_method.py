@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from housemates.runs.run import Run, create, work
 
 from helpers.batches import episodes, home
 from helpers.learners import SHORT, TINY
@@ -14,6 +13,7 @@ from housemates.agents.agent import agent, population
 from housemates.config import change
 from housemates.methods import METHODS
 from housemates.policies.checkpoint import load_policy
+from housemates.runs.run import Run, create, work
 from housemates.tasks.actions import ACTIONS
 from housemates.training.store import Store
 

@@ -4,11 +4,10 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from housemates.runs.run import Run, create, work
-
 from helpers.batches import episodes, home
 from helpers.learners import SHORT, TINY
 from housemates.methods.self_play import PopulationSettings
+from housemates.runs.run import Run, create, work
 
 TRAINING = replace(SHORT, decisions=400)
 RUN = Run("pbt", "tidy_house", "smoke", "state", "dev", 2, 1, 1, "cpu", TINY, TRAINING, stages=(1, 2))

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from housemates.runs.presets import PRESETS
 
 from helpers.batches import episodes, home, make
 from helpers.learners import SHORT, TINY, player, slots
@@ -14,6 +13,7 @@ from housemates.methods.ego import Coordination
 from housemates.policies.checkpoint import save_policy
 from housemates.policies.config import PolicyConfig
 from housemates.policies.policy import Policy
+from housemates.runs.presets import PRESETS
 from housemates.sim.rules import Rules
 from housemates.sim.sensors import ABSENT, FIRST_PARTNER
 from housemates.tasks.actions import ACTIONS, NO_OP

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 import torch
-from housemates.runs.run import complete
 
 from helpers.learners import SHORT, TINY, trainer, weights
 from housemates.cli.main import main
 from housemates.policies.checkpoint import load_policy, save_policy
 from housemates.policies.policy import Policy
+from housemates.runs.run import complete
 from housemates.training.checks import COLLAPSED, DivergedError
 from housemates.training.logger import Record
 from housemates.training.ppo import PPO
