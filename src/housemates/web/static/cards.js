@@ -3,7 +3,14 @@
 import { $, ask, el, robotTint } from "./page.js";
 import { report, titled, wish } from "./words.js";
 
-const STOPS = [[0, 0, 4], [59, 15, 112], [140, 41, 129], [222, 73, 104], [254, 159, 109], [252, 253, 191]];
+const STOPS = [
+  [0, 0, 4],
+  [59, 15, 112],
+  [140, 41, 129],
+  [222, 73, 104],
+  [254, 159, 109],
+  [252, 253, 191],
+];
 const SIDE = 128;
 
 // Inverse depth 0..255 as colours, far to near.
@@ -32,14 +39,24 @@ export class Cards {
     this.asked = null;
     this.shown = "";
     this.parts = film.robots.map((name, r) => {
-      const eye = el("canvas", { width: SIDE, height: SIDE, role: "img", "aria-label": `What robot ${r} sees: depth, near is bright` });
+      const eye = el("canvas", {
+        width: SIDE,
+        height: SIDE,
+        role: "img",
+        "aria-label": `What robot ${r} sees: depth, near is bright`,
+      });
       if (before[r]) eye.getContext("2d").drawImage(before[r].eye, 0, 0);
       const [doing, hand, value] = [el("b"), el("span"), el("span.faint")];
       const thoughts = el("div.thoughts");
       const who = film.me === r ? "You" : film.me >= 0 ? "Partner" : `Robot ${r}`;
-      const card = el("article.robot.card", { tint: robotTint(r) },
-        el("div.who", {}, el("span.dot"), el("span", {}, who)), film.me === r ? null : el("p.name.faint", { title: name }, titled(name)),
-        el("div.row", {}, eye, el("div.words", {}, doing, hand, value)), thoughts);
+      const card = el(
+        "article.robot.card",
+        { tint: robotTint(r) },
+        el("div.who", {}, el("span.dot"), el("span", {}, who)),
+        film.me === r ? null : el("p.name.faint", { title: name }, titled(name)),
+        el("div.row", {}, eye, el("div.words", {}, doing, hand, value)),
+        thoughts,
+      );
       return { eye, doing, hand, value, thoughts, card };
     });
     $("robots").replaceChildren(...this.parts.map((part) => part.card));
@@ -66,8 +83,13 @@ export class Cards {
     const rows = (decision?.top ?? []).map(([action, share]) => {
       const bar = el("i");
       bar.style.width = `${Math.round(100 * share)}%`;
-      return el(`div.thought${action === decision.action ? ".taken" : ""}`, { title: report(action, this.film.things) },
-        el("span", {}, wish(action, this.film.things)), el("div.bar", {}, bar), el("span", {}, `${Math.round(100 * share)} %`));
+      return el(
+        `div.thought${action === decision.action ? ".taken" : ""}`,
+        { title: report(action, this.film.things) },
+        el("span", {}, wish(action, this.film.things)),
+        el("div.bar", {}, bar),
+        el("span", {}, `${Math.round(100 * share)} %`),
+      );
     });
     part.thoughts.replaceChildren(...rows);
   }

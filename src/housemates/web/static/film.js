@@ -16,7 +16,10 @@ export class Film {
     this.length = told.steps + 1;
     this.arrays = Object.fromEntries(Object.entries(told.frames).map(([name, array]) => [name, numbers(array)]));
     this.size = Object.fromEntries(
-      Object.keys(WIDTHS).map((name) => [name, WIDTHS[name] * (PER_ROBOT.includes(name) ? told.robots.length : name === "door" ? 3 : 2)]),
+      Object.keys(WIDTHS).map((name) => [
+        name,
+        WIDTHS[name] * (PER_ROBOT.includes(name) ? told.robots.length : name === "door" ? 3 : 2),
+      ]),
     );
     this.#running();
   }
@@ -29,7 +32,14 @@ export class Film {
       if (first < 0 || this.bands.some((band) => band.robot === robot && band.first === 0)) return;
       let last = 1;
       while (last < this.length - 1 && action[last * this.robots.length + robot] === first) last++;
-      this.bands.push({ robot, action: first, first: 0, last, text: report(first, this.things), short: short(first, this.things) });
+      this.bands.push({
+        robot,
+        action: first,
+        first: 0,
+        last,
+        text: report(first, this.things),
+        short: short(first, this.things),
+      });
     });
   }
 
@@ -37,7 +47,8 @@ export class Film {
   frame(at) {
     const k = Math.max(0, Math.min(this.length - 1, Math.floor(at)));
     const found = { step: this.first + k };
-    for (const [name, array] of Object.entries(this.arrays)) found[name] = array.subarray(k * this.size[name], (k + 1) * this.size[name]);
+    for (const [name, array] of Object.entries(this.arrays))
+      found[name] = array.subarray(k * this.size[name], (k + 1) * this.size[name]);
     return found;
   }
 
@@ -59,7 +70,8 @@ export class Film {
 }
 
 /** What a robot of a film is called where there is little room. */
-export const called = (film, r) => (film.me === r ? "you" : film.human === r ? "person" : film.me >= 0 ? "partner" : `robot ${r}`);
+export const called = (film, r) =>
+  film.me === r ? "you" : film.human === r ? "person" : film.me >= 0 ? "partner" : `robot ${r}`;
 
 /** A game that is being played: frames arrive, the film grows. */
 export class LiveFilm {
@@ -87,7 +99,14 @@ export class LiveFilm {
       const last = this.bands.findLast((b) => b.robot === robot);
       if (last && last.action === action) last.last = Math.max(at, last.first + 1);
       else if (action >= 0) {
-        this.bands.push({ robot, action, first: at, last: at + 1, text: report(action, this.things), short: short(action, this.things) });
+        this.bands.push({
+          robot,
+          action,
+          first: at,
+          last: at + 1,
+          text: report(action, this.things),
+          short: short(action, this.things),
+        });
       }
     });
   }

@@ -38,7 +38,10 @@ function shade(given) {
 }
 
 /** The usual paint: colours by vertex. */
-const coat = (options = {}) => (fast ? new THREE.MeshBasicMaterial({ vertexColors: true, ...options }) : new THREE.MeshLambertMaterial({ vertexColors: true, ...options }));
+const coat = (options = {}) =>
+  fast
+    ? new THREE.MeshBasicMaterial({ vertexColors: true, ...options })
+    : new THREE.MeshLambertMaterial({ vertexColors: true, ...options });
 
 const matrix = (rows) => new THREE.Matrix4().set(...rows);
 
@@ -221,7 +224,9 @@ export class Cast {
 
   /** Put everybody where a frame says. */
   pose(frame) {
-    this.robots.forEach((robot, r) => robot.pose(frame.pose.slice(3 * r, 3 * r + 3), frame.arm.slice(7 * r, 7 * r + 7)));
+    this.robots.forEach((robot, r) => {
+      robot.pose(frame.pose.slice(3 * r, 3 * r + 3), frame.arm.slice(7 * r, 7 * r + 7));
+    });
     this.things.forEach((thing, i) => {
       const holder = frame.held.indexOf(i);
       thing.userData.halo.visible = holder < 0;

@@ -43,7 +43,8 @@ export async function ask(path, options = {}) {
 export const askJson = async (path, options) => (await ask(path, options)).json();
 
 /** An address with the token, for links and the websocket. */
-export const withToken = (path) => (token ? `${path}${path.includes("?") ? "&" : "?"}token=${encodeURIComponent(token)}` : path);
+export const withToken = (path) =>
+  token ? `${path}${path.includes("?") ? "&" : "?"}token=${encodeURIComponent(token)}` : path;
 
 const TYPES = { f4: Float32Array, i1: Int8Array, i2: Int16Array, i4: Int32Array, u1: Uint8Array };
 
@@ -69,4 +70,5 @@ export const thingTint = (i) => `var(--thing${i % 2})`;
 export const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 /** Whether somebody is typing, so that keys are not commands. */
-export const typing = (event) => event.target.closest?.("input, select, textarea, dialog[open]") !== null || event.ctrlKey || event.metaKey || event.altKey;
+export const typing = (event) =>
+  event.target.closest?.("input, select, textarea, dialog[open]") !== null || event.ctrlKey || event.metaKey || event.altKey;

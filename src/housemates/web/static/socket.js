@@ -1,10 +1,16 @@
 // The line to the server: JSON out, JSON and frames in. It comes back by itself, and into the game it was in.
 
-import { withToken } from "./page.js";
 import { readFrame } from "./film.js";
+import { withToken } from "./page.js";
 
 const PATIENCE = [300, 800, 2000, 4000]; // Milliseconds before the next attempt to come back.
-const FINAL = { 4400: "the server did not understand this page - reload it", 4401: "this address needs its token: use the one that was printed", 4403: "the server refused this page", 4409: "too many people are watching already", 4429: "too many messages - reload the page" };
+const FINAL = {
+  4400: "the server did not understand this page - reload it",
+  4401: "this address needs its token: use the one that was printed",
+  4403: "the server refused this page",
+  4409: "too many people are watching already",
+  4429: "too many messages - reload the page",
+};
 
 const ASLEEP = 4410; // The server has closed a line over which nothing was said: it is opened again when there is something to say.
 
@@ -38,7 +44,8 @@ export class Socket {
   open() {
     const address = new URL(withToken("/ws"), location.href);
     address.protocol = address.protocol.replace("http", "ws");
-    const line = (this.line = new WebSocket(address));
+    const line = new WebSocket(address);
+    this.line = line;
     line.binaryType = "arraybuffer";
     line.onopen = () => line.send(JSON.stringify({ type: "hello", depth: true }));
     line.onmessage = ({ data }) => (typeof data === "string" ? this.#told(JSON.parse(data)) : this.#frame(readFrame(data)));
@@ -98,10 +105,14 @@ export class Socket {
       this.tries = 0;
       this.seen = 0;
       this.hear.state(true, "");
-      if (this.game) this.send({ type: "join", id: JOIN, game: this.game.game, ...(this.game.key ? { key: this.game.key } : {}) });
-      this.waiting.splice(0).forEach((waiting) => this.send(waiting));
+      if (this.game)
+        this.send({ type: "join", id: JOIN, game: this.game.game, ...(this.game.key ? { key: this.game.key } : {}) });
+      for (const waiting of this.waiting.splice(0)) this.send(waiting);
     }
-    if (message.type === "game") kept((this.game = message));
+    if (message.type === "game") {
+      this.game = message;
+      kept(message);
+    }
     if (message.type === "over") kept(null);
     if (message.type === "error" && message.id === JOIN) {
       this.game = kept(null);

@@ -1,7 +1,7 @@
 // Time as a picture: a lane of skills for each robot, sub-goals as marks, the end in its colour, a cursor to drag.
 
-import { $, css } from "./page.js";
 import { called } from "./film.js";
+import { $, css } from "./page.js";
 import { sort } from "./words.js";
 
 const STRENGTH = { work: 1, go: 0.5, drive: 0.38, wait: 0.14 };
@@ -39,7 +39,8 @@ export class Timeline {
     Object.assign(this, { films, low, high, cursor });
     const lanes = films.reduce((sum, film) => sum + film.robots.length, 0);
     const tall = MARKS + LANE * lanes + (films.length > 1 ? 6 : 0) + 14;
-    if (this.tall !== tall) this.canvas.style.height = `${(this.tall = tall)}px`;
+    if (this.tall !== tall) this.canvas.style.height = `${tall}px`;
+    this.tall = tall;
     this.canvas.setAttribute("aria-valuemin", low);
     this.canvas.setAttribute("aria-valuemax", high);
     this.canvas.setAttribute("aria-valuenow", Math.floor(cursor));
@@ -50,7 +51,9 @@ export class Timeline {
   #explain({ offsetX, offsetY }) {
     const step = this.step(offsetX);
     const slack = this.step(offsetX + 7) - step;
-    const told = this.films.flatMap((film) => film.events.filter((e) => Math.abs(film.first + e.tick - step) <= slack).map((e) => e.text));
+    const told = this.films.flatMap((film) =>
+      film.events.filter((e) => Math.abs(film.first + e.tick - step) <= slack).map((e) => e.text),
+    );
     let lane = Math.floor((offsetY - MARKS) / LANE);
     for (const film of this.films) {
       const band = film.bands.find((b) => b.robot === lane && film.first + b.first <= step && step < film.first + b.last);
@@ -75,7 +78,9 @@ export class Timeline {
       this.#lanes(pen, film, n, x, y);
       y += LANE * film.robots.length + 6;
     });
-    this.films.forEach((film, n) => this.#marks(pen, film, n, x));
+    this.films.forEach((film, n) => {
+      this.#marks(pen, film, n, x);
+    });
     pen.strokeStyle = pen.fillStyle = css("--ink");
     pen.lineWidth = 1.5;
     const at = x(this.cursor);
@@ -90,7 +95,8 @@ export class Timeline {
     pen.font = "11px system-ui";
     pen.textAlign = "center";
     const every = [5, 10, 20, 50, 100, 200].find((v) => x(v) - x(0) > 44) ?? 400;
-    for (let step = Math.ceil(this.low / every) * every; step <= this.high; step += every) pen.fillText(String(step), x(step), height - 2);
+    for (let step = Math.ceil(this.low / every) * every; step <= this.high; step += every)
+      pen.fillText(String(step), x(step), height - 2);
   }
 
   #lanes(pen, film, n, x, top) {
@@ -130,7 +136,13 @@ export class Timeline {
         pen.strokeStyle = css("--paper");
         pen.lineWidth = 1.5;
         pen.beginPath();
-        for (const [dx, dy] of [[0, -7], [7, 0], [0, 7], [-7, 0]]) pen.lineTo(at + dx, lane + 10 + dy);
+        for (const [dx, dy] of [
+          [0, -7],
+          [7, 0],
+          [0, 7],
+          [-7, 0],
+        ])
+          pen.lineTo(at + dx, lane + 10 + dy);
         pen.closePath();
         pen.fill();
         pen.stroke();

@@ -31,9 +31,11 @@ export function named(entity, things) {
 /** An action as a wish: "go to the sofa", "pick the bowl", "wait". */
 export function wish(action, things) {
   const [verb, what] = (actions[action] ?? "no-op").split(" ");
-  if (!what) return { "no-op": "wait", "move-forward": "drive ahead", "turn-left": "turn left", "turn-right": "turn right" }[verb];
+  if (!what)
+    return { "no-op": "wait", "move-forward": "drive ahead", "turn-left": "turn left", "turn-right": "turn right" }[verb];
   const entity = entityNumber(what);
-  if (verb === "nav") return entity >= 2 && entity < 4 ? `bring the ${things[entity - 2]}` : `go to the ${named(entity, things)}`;
+  if (verb === "nav")
+    return entity >= 2 && entity < 4 ? `bring the ${things[entity - 2]}` : `go to the ${named(entity, things)}`;
   if (verb === "place") return `place the ${things[entity - 2]}`;
   return `${verb} the ${named(entity, things)}`;
 }
@@ -68,6 +70,11 @@ export function time(steps, seconds = 0.1) {
 /** What is told about robots by number, told to the person who is one of them: "robot 0 picks the bowl" -> "you pick the bowl". */
 export function toMe(text, me) {
   if (me < 0) return text;
-  return text.replace(new RegExp(`robot ${me} (cannot|\\w+s) `), (_, verb) => `you ${verb === "cannot" ? verb : verb.replace(/s$/, "")} `)
-    .replace(`robot ${me}`, "you").replace(/robot \d/g, "your partner");
+  return text
+    .replace(
+      new RegExp(`robot ${me} (cannot|\\w+s) `),
+      (_, verb) => `you ${verb === "cannot" ? verb : verb.replace(/s$/, "")} `,
+    )
+    .replace(`robot ${me}`, "you")
+    .replace(/robot \d/g, "your partner");
 }
