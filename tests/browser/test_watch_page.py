@@ -151,9 +151,9 @@ def test_each_stage_of_a_run_has_its_own_curve(tab, two_stages):
     across = [[float(point.split(",")[0]) for point in points.split()] for _, points in lines]
     assert [len(xs) for xs in across] == [5, 3]
     assert all(xs == sorted(xs) for xs in across)
-    told = tab.page.inner_text("#training")
-    assert "8,000 decisions" in told
-    assert "stage 2: the agent" in told
+    text = tab.page.inner_text("#training")
+    assert "8,000 decisions" in text
+    assert "stage 2: coordination agent" in text
 
 
 def test_a_page_that_was_closed_for_silence_wakes_when_something_is_asked(tab, monkeypatch):
@@ -173,7 +173,7 @@ def test_one_drops_into_a_fresh_episode_of_the_newest_checkpoint(context, elsewh
     tab.page.click("#drop-in")
     tab.until("housemates.film?.live && housemates.latest?.step > 3")
     assert tab.get("film.robots") == ["trained/0", "trained/1"]
-    tab.until("document.querySelectorAll('.thought').length === 10")
+    tab.until("document.querySelectorAll('#robots .action').length === 10")
     assert tab.complaints == []
 
 

@@ -78,8 +78,8 @@ def test_one_drops_into_an_episode_of_the_newest_checkpoint(run):
         with pages.visitor(port) as guest:
             game = guest.begin(robots=[f"run/{name}", "person"])
             assert (game["robots"], game["human"]) == ([f"{run.name}/0", "person"], 1)
-            thought = guest.until("thought")
-    assert len(thought["top"]) == 5
+            decision = guest.until("decision")
+    assert len(decision["top"]) == 5
 
 
 def test_a_folder_that_is_no_run_is_one_line(tmp_path):

@@ -111,9 +111,10 @@ class Page:
         return JSONResponse(self.table.start(), headers=FRESH)
 
     async def recordings(self, request: Request) -> Response:
-        """All recordings."""
+        """All recordings, and the games that are being played."""
         await self._work(self.table.shelf.look)
-        return JSONResponse({"recordings": [listed(entry) for entry in self.table.shelf.entries()]}, headers=FRESH)
+        found = [listed(entry) for entry in self.table.shelf.entries()]
+        return JSONResponse({"recordings": found, "games": self.table.running()}, headers=FRESH)
 
     async def drop(self, request: Request) -> Response:
         """Keep a recording that was dropped onto the page."""

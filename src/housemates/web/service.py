@@ -14,21 +14,24 @@ from typing import Any
 from housemates import __version__
 from housemates.agents.agent import Partner
 from housemates.homes.home import Home
-from housemates.recordings.captions import TASKS
+from housemates.recordings.captions import ENDS, TASKS
 from housemates.recordings.recording import Recording
-from housemates.tasks.actions import ACTIONS, ENTITIES
+from housemates.sim.state import MOST_ROBOTS
 from housemates.tasks.episodes import SIZES, Episodes, load_episodes
-from housemates.web.game import INSTRUCTIONS, PERSON, Game, everybody, new_game, swap, title
+from housemates.web.game import KEYS, PERSON, Game, everybody, new_game, swap, title
 from housemates.web.games import CONSENT, save_game
 from housemates.web.library import Shelf
-from housemates.web.messages import Refused
+from housemates.web.messages import FLAGS, PIXELS, Refused, frame_layout
+from housemates.web.phrases import actions, entities, instructions, palette, task_title
 from housemates.web.security import same
 from housemates.web.session import Client, Lobby, Session
 from housemates.web.training import TrainingRun
-from housemates.web.views import entity_title
+from housemates.web.views import STEP_SECONDS
 
 SLOWEST, USUAL, FASTEST = 1.0, 10.0, 30.0
 """Steps per second that a game may have, and usually has."""
+DEMO = {"task": "tidy_house", "episode": 3, "robots": ["script/first_half", "script/second_half"]}
+"""A live episode for a page that has no recording to show."""
 
 
 @dataclass(frozen=True)
@@ -70,36 +73,44 @@ class Table:
         given = [place for place in self.shelf.places if place != self.options.games.resolve()]
         found = (e for e in self.shelf.entries() if e.path is not None and any(e.path.is_relative_to(p) for p in given))
         first = next((e.id for e in found), None)
-        games = self.lobby.sessions.values()
         return {
             "version": __version__,
             "mode": self.options.mode,
             "recording": first,
             "run": next(iter(self.runs), None),
-            "tasks": [{"name": name, "title": TASKS[name], "instructions": list(INSTRUCTIONS[name])} for name in TASKS],
+            "tasks": [{"name": name, "title": task_title(name), "instructions": instructions(name)} for name in TASKS],
+            "demo": DEMO,
             "episodes": SIZES[self.options.split],
             "partners": [
                 {"name": p.name, "title": title(p), "kind": p.kind, "task": p.meta.get("task") or None}
                 for p in self.partners.values()
             ],
-            "actions": list(ACTIONS),
-            "entities": list(ENTITIES),
-            "entity_titles": [entity_title(entity) for entity in ENTITIES],
+            "actions": actions(),
+            "entities": entities(),
+            "keys": KEYS,
+            "outcomes": ENDS,
+            "palette": palette(),
+            "frames": {"flags": FLAGS, "layouts": {robots: frame_layout(robots) for robots in range(1, MOST_ROBOTS + 1)}},
+            "pixels": PIXELS,
+            "step_seconds": STEP_SECONDS,
             "hz": self.hz(),
-            "games": [
-                {
-                    "id": session.id,
-                    "title": session.game.describe()["title"],
-                    "robots": [who.name for who in session.game.team],
-                    "human": session.game.human,
-                    "watchers": len(session.clients),
-                }
-                for session in games
-                if session.end is None
-            ],
             "runs": [{"id": run.id, "title": run.title} for run in self.runs.values()],
             "consent": CONSENT,
         }
+
+    def running(self) -> list[dict[str, Any]]:
+        """The games that one may watch now."""
+        return [
+            {
+                "id": session.id,
+                "title": session.game.describe()["title"],
+                "robots": [who.name for who in session.game.team],
+                "human": session.game.human,
+                "watchers": len(session.clients),
+            }
+            for session in self.lobby.sessions.values()
+            if session.end is None
+        ]
 
     def hz(self) -> dict[str, float]:
         """Steps per second: least, most, usual."""

@@ -20,8 +20,7 @@ import numpy as np
 from housemates.recordings.recording import Recording
 from housemates.sim.cameras import Cameras
 from housemates.web.game import Game
-from housemates.web.messages import HEADER, OVER, PAUSED, PICTURES, Refused, frame_body
-from housemates.web.views import PIXELS
+from housemates.web.messages import OVER, PAUSED, PICTURES, PIXELS, Refused, encode_frame
 
 MOST_GAMES, MOST_GAMES_EACH = 8, 6
 """Games at the same time, and how many of them one address may have begun."""
@@ -38,12 +37,10 @@ class Snapshot(NamedTuple):
 
     serial: int
     """Counts what was published, steps and changes of the clock."""
-    step: int
-    robots: int
-    flags: int
-    body: bytes
+    frame: np.ndarray
+    """The record of `encode_frame`; its number is set for each client."""
     pictures: bytes
-    """What follows the body for clients that want pictures; empty if nobody does."""
+    """Head pictures for clients that want them; empty if nobody does."""
     events: int
     """How many events there have been."""
     thoughts: tuple[dict[str, Any], ...]
@@ -172,12 +169,12 @@ class Session:
     def _snapshot(self, serial: int) -> Snapshot:
         game, batch = self.game, self.game.batch
         flags = OVER * game.over | PAUSED * self.paused
-        body = frame_body(batch.state, game.possible(), len(game.task.subgoals), None)
+        frame = encode_frame(batch.state, game.possible(), len(game.task.subgoals), flags)
         # The set of clients changes in another thread; a copy is taken at once.
         wanted = any(client.depth for client in tuple(self.clients))
         pictures = self._pictures() if wanted else b""
         events, thoughts = len(game.recorder.events), tuple(game.thoughts.values())
-        return Snapshot(serial, int(batch.state.clock[0]), batch.robots, flags, body, pictures, events, thoughts)
+        return Snapshot(serial, frame, pictures, events, thoughts)
 
     def _pictures(self) -> bytes:
         batch = self.game.batch
@@ -250,7 +247,7 @@ class Client:
         if session is None or self.waiting:
             return found
         newest = session.newest
-        clock = (session.hz, bool(newest.flags & PAUSED))
+        clock = (session.hz, bool(int(newest.frame["flags"]) & PAUSED))
         if clock != self._clock:
             self._clock = clock
             found.append({"type": "clock", "hz": clock[0], "paused": clock[1]})
@@ -261,14 +258,16 @@ class Client:
             for thought in newest.thoughts:
                 if self._thoughts.get(thought["robot"]) != thought["tick"]:
                     self._thoughts[thought["robot"]] = thought["tick"]
-                    found.append({"type": "thought", **thought})
+                    found.append({"type": "decision", **thought})
             self.sent = (self.sent + 1) % 2**32
             self.sent_at = time.monotonic()
             self._serial = newest.serial
             pictures = newest.pictures if self.depth else b""
-            flags = newest.flags | (PICTURES if pictures else 0)
-            found.append(HEADER.pack(self.sent, min(newest.step, 65535), newest.robots, flags) + newest.body + pictures)
-        if session.end is not None and not self._told and (newest.flags & OVER or session.end["type"] == "error"):
+            frame = newest.frame.copy()
+            frame["number"] = self.sent
+            frame["flags"] |= PICTURES if pictures else 0
+            found.append(frame.tobytes() + pictures)
+        if session.end is not None and not self._told and (int(newest.frame["flags"]) & OVER or session.end["type"] == "error"):
             self._told = True
             found.append(session.end | ({"consent": session.consent, "saved": session.saved} if session.recording else {}))
         return found

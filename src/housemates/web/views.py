@@ -14,13 +14,15 @@ import numpy as np
 from housemates.homes.home import OPENABLE, RECEPTACLES, Home, Parts
 from housemates.homes.objects import NAMES, OBJECTS, parts_of
 from housemates.homes.solids import corners
-from housemates.recordings.captions import PLACES, bands, doing, short, thing_names, title, told
+from housemates.recordings.captions import bands, doing, short, thing_names, title, told
 from housemates.recordings.recording import Recording, batch_of
 from housemates.robots import fetch
-from housemates.robots.body import fetch_parts
+from housemates.robots.body import BLUE, fetch_parts
 from housemates.sim.batch import Batch
 from housemates.tasks.actions import ENTITIES, door_of
 from housemates.web.library import Entry, title_of
+from housemates.web.messages import PIXELS
+from housemates.web.phrases import entity_title, for_player
 from housemates.web.validation import check_in_home
 
 SOURCES = ("given", "scripted", "changed")
@@ -29,8 +31,6 @@ TOP = 5
 """Actions of which the probability is told."""
 STEP_SECONDS = 0.1
 """Simulated time of one step."""
-PIXELS = 128
-"""Side of the head pictures."""
 
 
 def listed(entry: Entry) -> dict[str, Any]:
@@ -80,7 +80,7 @@ def shown(entry: Entry, recording: Recording) -> dict[str, Any]:
             }
             for band in bands(recording)
         ],
-        "events": events_in_words(recording.events, things),
+        "events": events_in_words(recording.events, things, int(entry.more.get("human", -1))),
         **entry.more,
     }
 
@@ -111,9 +111,16 @@ def things_of(kinds: list[int]) -> tuple[str, str]:
     return (first, second) if first != second else (f"{first} 1", f"{second} 2")
 
 
-def events_in_words(events: list[dict[str, Any]], things: tuple[str, str]) -> list[dict[str, Any]]:
-    """Events with a sentence each."""
-    return [{**{k: event[k] for k in ("tick", "kind", "robot", "what")}, "text": told(event, things)} for event in events]
+def events_in_words(events: list[dict[str, Any]], things: tuple[str, str], human: int = -1) -> list[dict[str, Any]]:
+    """Events with a sentence each, and one for the person who plays robot `human`."""
+    return [
+        {
+            **{key: event[key] for key in ("tick", "kind", "robot", "what")},
+            "text": told(event, things),
+            "for_player": for_player(event, things, human),
+        }
+        for event in events
+    ]
 
 
 class Depths:
@@ -175,7 +182,6 @@ BOX = np.array(
     ]
 )  # fmt: skip
 """Corners (as `solids.corners` numbers them) of a box's twelve triangles, counter-clockwise from outside."""
-TITLES = {"obj0": "first object", "obj1": "second object", "goal0": "first goal", "goal1": "second goal"}
 
 
 def packed(values: np.ndarray) -> dict[str, Any]:
@@ -184,11 +190,6 @@ def packed(values: np.ndarray) -> dict[str, Any]:
     code = values.dtype.newbyteorder("<")
     data = base64.b64encode(values.astype(code).tobytes()).decode()
     return {"type": f"{code.kind}{code.itemsize}", "shape": list(values.shape), "data": data}
-
-
-def entity_title(entity: str) -> str:
-    """What people call one of the 14 entities."""
-    return TITLES.get(entity) or PLACES.get(entity) or entity
 
 
 def triangles(parts: Parts, index: int) -> np.ndarray:
@@ -258,6 +259,7 @@ def bodies() -> dict[str, Any]:
         "links": links,
         "gripper": fetch.GRIPPER,
         "grip": list(fetch.GRIP),
+        "accent": list(BLUE),
         "camera": fetch.camera_to_base().ravel().tolist(),
         "fov": fetch.CAMERA_FOV,
         "objects": things,

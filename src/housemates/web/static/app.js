@@ -1,13 +1,13 @@
 // Entry point of the page: asks the server for its tables, then shows one of the modes watch, play and train.
 // `window.housemates` holds plain values of the page's state for tests.
 
-import { $, askJson, el, query, tell, typing } from "./page.js";
+import { $, askJson, el, notify, query, typing } from "./page.js";
 import { Play } from "./play.js";
 import { Socket } from "./socket.js";
 import { Train } from "./train.js";
 import { Viewer } from "./viewer.js";
 import { Watch } from "./watch.js";
-import { learn } from "./words.js";
+import { learn, paint } from "./words.js";
 
 const facts = { ready: false, mode: "watch", errors: [], connected: false, preparing: false, over: null };
 let viewer, watch, play, train, socket, start;
@@ -17,6 +17,7 @@ function theme(next) {
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const set = (name) => {
     document.documentElement.dataset.theme = name;
+    paint(name);
     viewer?.dress();
   };
   let kept = null;
@@ -58,7 +59,7 @@ function mode(name) {
 async function enter(game) {
   facts.preparing = false;
   facts.over = null;
-  tell("");
+  notify("");
   const again = viewer.live?.game === game.game;
   await viewer.enter(game);
   play.game = null;
@@ -82,21 +83,21 @@ function frame(given) {
   if (play.game) play.frame(given);
 }
 
-const hear = {
+const handlers = {
   state(connected, reason) {
     facts.connected = connected;
-    if (!connected) tell(reason || "the line to the server is cut - trying again", 0);
-    else tell("");
+    if (!connected) notify(reason || "the connection to the server is lost - reconnecting", 0);
+    else notify("");
   },
   preparing(message) {
     facts.preparing = true;
-    tell(message.what, 0);
+    notify(message.what, 0);
   },
   game(message) {
     held = null;
     facts.entering = true;
     entering = enter(message)
-      .catch((error) => tell(error.message))
+      .catch((error) => notify(error.message))
       .finally(() => (facts.entering = false));
   },
   frame(given) {
@@ -106,7 +107,7 @@ const hear = {
   events(message) {
     entering.then(() => viewer.live?.events.push(...message.events));
   },
-  thought(message) {
+  decision(message) {
     viewer.live?.decisions.push(message);
   },
   clock(message) {
@@ -123,20 +124,20 @@ const hear = {
       await viewer.finished(message.recording, person?.human ?? -1);
       mode(facts.mode);
     } catch (error) {
-      tell(error.message);
+      notify(error.message);
     }
   },
-  /** The game one was in is gone. */
+  /** The game to join again has ended. */
   lost() {
     if (!play.game || play.over) return;
     play.game = null;
-    tell("the game is over: nobody was in it for a minute");
+    notify("the game has ended: no page was connected for a minute");
     mode("play");
   },
   error(message) {
     facts.preparing = false;
     facts.refused = message.error;
-    tell(message.error);
+    notify(message.error);
   },
 };
 
@@ -162,14 +163,14 @@ function keys(event) {
 function about() {
   const rows = [
     ["Space", "play or pause"],
-    ["← →", "one step back or on; with shift ten"],
-    ["1 … 5", "cameras: orbit, top, follow 0, follow 1, eyes"],
-    ["S", "swap the partner from here"],
+    ["← →", "one step back or forward, ten with shift"],
+    ["1 … 5", "camera: orbit, top, follow 0, follow 1, head"],
+    ["S", "replace a robot from here on"],
     ["L", "light or dark"],
-    ["W A D or arrows", "playing: drive ahead, turn"],
-    ["1 … 6", "playing: fetch and bring things, open"],
-    ["E", "playing: pick, place or open what is in reach"],
-    ["S", "playing: stand still"],
+    ["W A D or arrows", "playing: drive forward, turn"],
+    ["1 … 6", "playing: fetch and bring objects, open furniture"],
+    ["E", "playing: pick, place or open what is within reach"],
+    ["S", "playing: stop"],
     ["C, P", "playing: camera, pause"],
   ];
   $("about").replaceChildren(
@@ -177,19 +178,15 @@ function about() {
       "form",
       { method: "dialog" },
       el("h2", { id: "about-title" }, "Keys"),
-      el("table", {}, ...rows.map(([key, text]) => el("tr", {}, el("td", {}, el("kbd", {}, key)), el("td", {}, text)))),
-      el(
-        "p.faint",
-        {},
-        `housemates ${start.version}. Everything runs on your machine; the page asks no other server for anything.`,
-      ),
-      el("div.buttons", {}, el("button.primary", {}, "Close")),
+      el("table", ...rows.map(([key, text]) => el("tr", el("td", el("kbd", key)), el("td", text)))),
+      el("p.faint", `housemates ${start.version}. The page talks to this server only.`),
+      el("div.buttons", el("button.primary", "Close")),
     ),
   );
   $("about").showModal();
 }
 
-/** What tests read: plain values, made when they are asked for. */
+/** Plain values for tests, made when they are read. */
 function expose() {
   const plain = (found) =>
     found &&
@@ -265,7 +262,7 @@ function expose() {
           ? cast.things[entity].position.toArray()
           : entity < 4
             ? cast.goalPoints[entity - 2].toArray()
-            : home.told.receptacles.find((r) => r.entity === entity)?.center;
+            : home.scene.receptacles.find((r) => r.entity === entity)?.center;
       const at = place && viewer.stage.project(place);
       const box = $("view").getBoundingClientRect();
       return at && [at[0] + box.left, at[1] + box.top];
@@ -276,7 +273,7 @@ function expose() {
       ]),
     seek: (step) => viewer.seek(step),
     begin: (task, episode, robots) => watch.begin(task, episode, robots),
-    cut: () => socket.line.close(),
+    cut: () => socket.ws.close(),
   };
 }
 
@@ -285,7 +282,8 @@ async function begin() {
   const bodies = askJson("/api/bodies");
   start = await askJson("/api/start");
   learn(start);
-  socket = new Socket(hear);
+  paint(document.documentElement.dataset.theme);
+  socket = new Socket(handlers);
   viewer = new Viewer(await bodies, socket, start.hz.most);
   watch = new Watch(start, viewer, socket);
   play = new Play(start, viewer, socket);
@@ -311,11 +309,10 @@ async function begin() {
   $("help").onclick = about;
   addEventListener("keydown", keys);
   $("empty").replaceChildren(
-    el("h2", {}, "Two robots, one home"),
-    el("p.faint", {}, "Watch two robots tidy a home, take one of them yourself, or drop a recording onto this page."),
+    el("h2", "No recording is open"),
+    el("p.faint", "Watch two robots in a new episode, play with a robot, or drop a recording onto this page."),
     el(
       "div.buttons",
-      {},
       el("button", { type: "button", onclick: () => watch.list(true) }, "Recordings"),
       el("button", { type: "button", onclick: () => mode("play") }, "Play"),
       el(
@@ -323,7 +320,7 @@ async function begin() {
         {
           type: "button",
           id: "show-me",
-          onclick: () => watch.begin("tidy_house", 3, ["script/first_half", "script/second_half"]),
+          onclick: () => watch.begin(start.demo.task, start.demo.episode, start.demo.robots),
         },
         "Watch two robots",
       ),
@@ -346,6 +343,6 @@ addEventListener("error", (event) => facts.errors.push(String(event.message)));
 addEventListener("unhandledrejection", (event) => facts.errors.push(String(event.reason)));
 begin().catch((error) => {
   $("cameras").hidden = $("robots").hidden = true;
-  $("empty").replaceChildren(el("h2", {}, "The page cannot begin"), el("p", {}, error.message));
+  $("empty").replaceChildren(el("h2", "The page cannot start"), el("p", error.message));
   $("empty").hidden = false;
 });

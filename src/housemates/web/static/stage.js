@@ -1,12 +1,12 @@
-// The picture: one renderer, its cameras, labels over things, and what lies under the pointer.
+// The picture: one renderer, its cameras, labels over objects, and the entity under the pointer.
 
 import * as THREE from "three";
 import { OrbitControls } from "/static/vendor/OrbitControls.js";
 import { called } from "./film.js";
 import { Cast, Home3D } from "./home3d.js";
-import { $, css, el, fast, fine, press, robotTint, thingTint } from "./page.js";
+import { $, css, el, fast, fine, objectTint, press, robotTint } from "./page.js";
 
-const NEAR_POINTER = 26; // Pixels from a thing within which a click means it.
+const NEAR_POINTER = 26; // Pixels from an object within which a click means it.
 const UP = new THREE.Vector3(0, 1, 0);
 const GLIDE = 140; // Milliseconds in which the following camera comes most of the way.
 const SLOW = 110; // Milliseconds from picture to picture above which shadows are given up.
@@ -48,7 +48,7 @@ export class Stage {
 
   /** Show another episode: its home (from /api/scene) and what is in it. */
   set(home, film) {
-    const same = this.home?.told.hash === home.hash;
+    const same = this.home?.scene.hash === home.hash;
     if (!same) {
       if (this.home) {
         this.scene.remove(this.home.group);
@@ -90,8 +90,8 @@ export class Stage {
 
   /** The free camera where it sees the whole home, along its shorter side. */
   look() {
-    const { centre, told } = this.home;
-    const { low, high } = told.bounds;
+    const { centre, scene } = this.home;
+    const { low, high } = scene.bounds;
     const corners = [low[0], high[0]].flatMap((x) =>
       [0, 1].flatMap((y) => [low[2], high[2]].map((z) => new THREE.Vector3(x, y, z))),
     );
@@ -235,7 +235,7 @@ export class Stage {
     film.things.forEach((name, i) => {
       label(
         name,
-        thingTint(i),
+        objectTint(i),
         () =>
           this.cast.things[i].position
             .clone()
@@ -244,8 +244,8 @@ export class Stage {
         () => false,
       );
       label(
-        `${name} goes here`,
-        thingTint(i),
+        `goal: ${name}`,
+        objectTint(i),
         () =>
           this.cast.goalPoints[i]
             .clone()
@@ -256,7 +256,7 @@ export class Stage {
     });
   }
 
-  /** Move the labels to where their things are in the picture that starts at pixel `left`, none over another. */
+  /** Move the labels to where their objects are in the picture that starts at pixel `left`, none over another. */
   #place(camera, left, width, height, n, count) {
     const taken = this.#covered();
     for (const label of this.labels) {
@@ -310,7 +310,7 @@ export class Stage {
     this.part = part;
     for (const span of there) span.remove();
     words.forEach((text, n) => {
-      const span = el("span.half", {}, text);
+      const span = el("span.half", text);
       span.style.transform = `translate(${Math.round((n + 0.5) * part)}px, 60px) translate(-50%, -50%)`;
       $("labels").append(span);
     });
@@ -323,7 +323,7 @@ export class Stage {
     return [((at.x + 1) / 2) * this.canvas.clientWidth, ((1 - at.y) / 2) * this.canvas.clientHeight];
   }
 
-  /** The entity at a point of the canvas (CSS pixels), or -1: things and goals nearby first, then furniture. */
+  /** The entity at a point of the canvas (CSS pixels), or -1: objects and goals nearby first, then furniture. */
   pick(x, y, held, slack = NEAR_POINTER) {
     if (!this.last || !this.cast) return -1;
     let found = -1;

@@ -2,9 +2,9 @@
 
 import { called } from "./film.js";
 import { $, css } from "./page.js";
-import { sort } from "./words.js";
+import { kindOf } from "./words.js";
 
-const STRENGTH = { work: 1, go: 0.5, drive: 0.38, wait: 0.14 };
+const STRENGTH = { manipulate: 1, navigate: 0.5, drive: 0.38, wait: 0.14 };
 const LANE = 24;
 const MARKS = 24;
 const LEFT = 66;
@@ -47,20 +47,20 @@ export class Timeline {
     this.draw();
   }
 
-  /** Say what is under the pointer. */
+  /** Describe what is under the pointer. */
   #explain({ offsetX, offsetY }) {
     const step = this.step(offsetX);
     const slack = this.step(offsetX + 7) - step;
-    const told = this.films.flatMap((film) =>
+    const texts = this.films.flatMap((film) =>
       film.events.filter((e) => Math.abs(film.first + e.tick - step) <= slack).map((e) => e.text),
     );
     let lane = Math.floor((offsetY - MARKS) / LANE);
     for (const film of this.films) {
       const band = film.bands.find((b) => b.robot === lane && film.first + b.first <= step && step < film.first + b.last);
-      if (band) told.push(`${called(film, lane)} ${band.text}`);
+      if (band) texts.push(`${called(film, lane)} ${band.text}`);
       lane -= film.robots.length;
     }
-    this.canvas.title = [...new Set(told)].join("\n");
+    this.canvas.title = [...new Set(texts)].join("\n");
   }
 
   draw() {
@@ -112,11 +112,11 @@ export class Timeline {
       for (const band of film.bands) {
         if (band.robot !== r) continue;
         const [from, to] = [x(film.first + band.first), x(film.first + band.last)];
-        pen.globalAlpha = STRENGTH[sort(band.action)];
+        pen.globalAlpha = STRENGTH[kindOf(band.action)];
         pen.fillStyle = tint;
         pen.fillRect(from, y, Math.max(1.5, to - from - 1), LANE - 4);
         pen.globalAlpha = 1;
-        pen.fillStyle = css(sort(band.action) === "work" ? "--on-work" : "--ink");
+        pen.fillStyle = css(kindOf(band.action) === "manipulate" ? "--on-work" : "--ink");
         pen.font = "11px system-ui";
         // The words stand right of a mark near the band's beginning, and before the next one.
         const marks = film.events.filter((e) => e.kind === "subgoal" && e.robot === r).map((e) => x(film.first + e.tick));
@@ -132,7 +132,7 @@ export class Timeline {
       const at = x(film.first + event.tick);
       if (event.kind === "subgoal") {
         const lane = this.films.slice(0, n).reduce((sum, f) => sum + LANE * f.robots.length + 6, MARKS) + LANE * event.robot;
-        pen.fillStyle = css(event.what.endsWith("1") ? "--thing1" : event.what.endsWith("0") ? "--thing0" : "--ink");
+        pen.fillStyle = css(event.what.endsWith("1") ? "--object1" : event.what.endsWith("0") ? "--object0" : "--ink");
         pen.strokeStyle = css("--paper");
         pen.lineWidth = 1.5;
         pen.beginPath();
@@ -147,10 +147,10 @@ export class Timeline {
         pen.fill();
         pen.stroke();
       } else if (event.kind === "infeasible" || event.kind === "interruption") {
-        pen.fillStyle = css(event.kind === "infeasible" ? "--bad" : "--faint");
+        pen.fillStyle = css(event.kind === "infeasible" ? "--failure" : "--faint");
         pen.fillRect(at - 1, MARKS - 7, 2, 6);
       } else {
-        pen.fillStyle = css(event.kind === "success" ? "--good" : "--bad");
+        pen.fillStyle = css(event.kind === "success" ? "--success" : "--failure");
         // Through the film's own lanes, and up to its words.
         const above = this.films.slice(0, n).reduce((sum, f) => sum + LANE * f.robots.length + 6, MARKS);
         const top = n ? above - 4 : MARKS - 14;

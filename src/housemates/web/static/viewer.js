@@ -6,7 +6,6 @@ import { between, Film, LiveFilm } from "./film.js";
 import { $, askJson, fast, press } from "./page.js";
 import { Stage } from "./stage.js";
 import { Timeline } from "./timeline.js";
-import { toMe } from "./words.js";
 
 const CAPTION = 14; // Steps for which an event stays written.
 const ENDS = ["success", "collision", "timeout"];
@@ -228,7 +227,7 @@ export class Viewer {
     const paused = this.live && this.front.me >= 0 && this.latest?.paused;
     $("caption").textContent = paused
       ? "paused: press P to go on"
-      : news.map((event) => toMe(event.text, this.front.me)).join(" · ");
+      : news.map((event) => (this.front.me >= 0 ? event.for_player : event.text)).join(" · ");
     $("caption").className = kind === "success" ? "good" : ["collision", "timeout", "infeasible"].includes(kind) ? "bad" : "";
     $("clock").textContent = `step ${Math.floor(this.cursor)} of ${this.high}`;
     $("play")

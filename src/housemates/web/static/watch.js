@@ -1,9 +1,7 @@
-// Watching: the list of recordings, dropping one onto the page, and swapping a partner.
+// Watching: the list of recordings, uploading one, and replacing a robot from a step on.
 
-import { $, ask, askJson, el, robotTint, tell, withToken } from "./page.js";
-import { titled } from "./words.js";
-
-const ENDS = { success: "task done", collision: "collision", timeout: "out of time", running: "stopped" };
+import { $, ask, askJson, el, notify, withToken } from "./page.js";
+import { outcomeTitle, partnerTitle } from "./words.js";
 
 export class Watch {
   constructor(start, viewer, socket) {
@@ -22,7 +20,7 @@ export class Watch {
       this.onopened?.();
       if (play) this.viewer.toggle();
     } catch (error) {
-      tell(error.message);
+      notify(error.message);
     }
   }
 
@@ -31,16 +29,14 @@ export class Watch {
     $("list").hidden = !on;
     $("open-list").setAttribute("aria-expanded", String(on));
     if (!on) return;
-    const [{ recordings }, { games }] = await Promise.all([askJson("/api/recordings"), askJson("/api/start")]);
-    this.start.games = games;
-    this.draw(recordings);
+    const { recordings, games } = await askJson("/api/recordings");
+    this.draw(recordings, games);
   }
 
-  draw(recordings) {
+  draw(recordings, running) {
     const row = (r) =>
       el(
         "li",
-        {},
         el(
           "button",
           {
@@ -49,21 +45,20 @@ export class Watch {
             "aria-current": r.id === this.viewer.film?.id ? "true" : null,
             onclick: () => this.open(r.id),
           },
-          el("b", {}, r.title),
-          el("span.faint", {}, r.robots.map(titled).join(" and ")),
-          el(`span.${r.outcome === "success" ? "good" : "bad"}`, {}, `${ENDS[r.outcome] ?? r.outcome} after ${r.steps} steps`),
-          el("span.faint", {}, [r.kind === "recording" ? "" : r.kind, r.folder, r.file].filter(Boolean).join(" / ")),
+          el("b", r.title),
+          el("span.faint", r.robots.map(partnerTitle).join(" and ")),
+          el(`span.${r.outcome === "success" ? "good" : "bad"}`, `${outcomeTitle(r.outcome)} after ${r.steps} steps`),
+          el("span.faint", [r.kind === "recording" ? "" : r.kind, r.folder, r.file].filter(Boolean).join(" / ")),
         ),
       );
-    const games = this.start.games.map((game) =>
+    const games = running.map((game) =>
       el(
         "li",
-        {},
         el(
           "button",
           { type: "button", "data-game": game.id, onclick: () => this.join(game.id) },
-          el("b", {}, `live: ${game.title}`),
-          el("span.faint", {}, game.robots.map(titled).join(" and ")),
+          el("b", `live: ${game.title}`),
+          el("span.faint", game.robots.map(partnerTitle).join(" and ")),
         ),
       ),
     );
@@ -76,21 +71,19 @@ export class Watch {
     $("list").replaceChildren(
       el(
         "div.head",
-        {},
-        el("h2", {}, "Recordings"),
+        el("h2", "Recordings"),
         el("div.spring"),
         el("button.quiet.icon", { type: "button", "aria-label": "Close", onclick: () => this.list(false) }, "✕"),
       ),
-      el("ul", {}, ...games, ...recordings.toReversed().map(row)),
+      el("ul", ...games, ...recordings.toReversed().map(row)),
       recordings.length
         ? ""
         : el(
             "p.faint",
-            {},
-            "There is none yet. Drop one here, watch a fresh episode below, or make one: ",
-            el("code", {}, "housemates watch --scripted --record game.npz"),
+            "No recordings yet. Drop one here, watch a new episode below, or record one: ",
+            el("code", "housemates watch --scripted --record game.npz"),
           ),
-      el("button", { type: "button", onclick: () => file.click() }, "Open a file …"),
+      el("button", { type: "button", onclick: () => file.click() }, "Open a file"),
       file,
       this.#fresh(recordings.length),
       ...(this.viewer.film?.id
@@ -98,30 +91,31 @@ export class Watch {
             el(
               "a.faint",
               { href: withToken(`/api/recording/${this.viewer.film.id}/file`), download: "" },
-              "Save the shown recording as a file",
+              "Download this recording",
             ),
           ]
         : []),
     );
   }
 
-  /** A fresh episode that two partners play, live. */
+  /** Start a live episode of two partners. */
   begin(task, episode, robots) {
     this.socket.leave();
     this.socket.send({ type: "new_game", task, episode, robots, hz: this.start.hz.usual });
     this.list(false);
   }
 
-  /** A form for one; open where there is nothing else to watch. */
+  /** The form for one; open where there is nothing else to watch. */
   #fresh(count) {
     const { tasks, partners, episodes } = this.start;
     const task = el("select", { id: "fresh-task" }, ...tasks.map((t) => el("option", { value: t.name }, t.title)));
-    const episode = el("input", { id: "fresh-episode", type: "number", min: 0, max: episodes - 1, value: 3 });
+    const { demo } = this.start;
+    const episode = el("input", { id: "fresh-episode", type: "number", min: 0, max: episodes - 1, value: demo.episode });
     const who = [0, 1].map((r) => el("select", { id: `fresh-${r}` }));
     const fill = () =>
       who.forEach((select, r) => {
         const fit = partners.filter((p) => p.kind !== "person" && (!p.task || p.task === task.value));
-        const likely = fit.find((p) => p.name === ["script/first_half", "script/second_half"][r]);
+        const likely = fit.find((p) => p.name === demo.robots[r]);
         select.replaceChildren(...fit.map((p) => el("option", { value: p.name, selected: p === likely }, p.title)));
       });
     task.onchange = fill;
@@ -137,14 +131,13 @@ export class Watch {
     return el(
       "details",
       { open: !count },
-      el("summary", {}, "Watch a fresh episode"),
+      el("summary", "Watch a new episode"),
       el(
         "div.fields",
-        {},
-        el("label", {}, "Task", task),
-        el("label", {}, "Episode", episode),
-        ...who.map((select, r) => el("label", {}, `Robot ${r}`, select)),
-        el("button.primary", { type: "button", id: "fresh-begin", onclick: begin }, "Begin"),
+        el("label", "Task", task),
+        el("label", "Episode", episode),
+        ...who.map((select, r) => el("label", `Robot ${r}`, select)),
+        el("button.primary", { type: "button", id: "fresh-begin", onclick: begin }, "Start"),
       ),
     );
   }
@@ -163,7 +156,7 @@ export class Watch {
       ).json();
       await this.open(id);
     } catch (error) {
-      tell(error.message);
+      notify(error.message);
     }
   }
 
@@ -184,7 +177,7 @@ export class Watch {
     });
   }
 
-  /** Ask who goes on with the episode from the cursor. */
+  /** Ask which robot is replaced by whom from the cursor on. */
   swap() {
     const { film, cursor } = this.viewer;
     if (!film || film.live) return;
@@ -194,13 +187,13 @@ export class Watch {
     const robot = el(
       "select",
       { id: "swap-robot" },
-      ...film.robots.map((name, r) => el("option", { value: r, selected: r === 1 }, `robot ${r}: ${titled(name)}`)),
+      ...film.robots.map((name, r) => el("option", { value: r, selected: r === 1 }, `robot ${r}: ${partnerTitle(name)}`)),
     );
     const who = el(
       "select",
       { id: "swap-partner" },
       ...partners.map((p) => el("option", { value: p.name }, p.title)),
-      el("option", { value: "person" }, "me: I take over"),
+      el("option", { value: "person" }, "me"),
     );
     const form = el(
       "form",
@@ -211,16 +204,11 @@ export class Watch {
           this.continue(frame, Number(robot.value), who.value);
         },
       },
-      el("h2", { id: "swap-title" }, "Swap a partner from here"),
-      el(
-        "p.faint",
-        {},
-        `The episode goes on live from the very state after step ${film.first + frame}. Then you can compare both futures.`,
-      ),
-      el("div.fields", {}, el("label", {}, "Replace", robot), el("label", {}, "by", who)),
+      el("h2", { id: "swap-title" }, "Replace a robot from here on"),
+      el("p.faint", `The episode continues live from the state after step ${film.first + frame}. Then compare both futures.`),
+      el("div.fields", el("label", "Replace", robot), el("label", "by", who)),
       el(
         "div.buttons",
-        {},
         el("button", { value: "no", formNoValidate: true }, "Cancel"),
         el("button.primary", { value: "go", id: "swap-go" }, "Continue"),
       ),
@@ -229,11 +217,10 @@ export class Watch {
     $("swapper").showModal();
   }
 
-  /** Let the shown recording go on from a frame with somebody else as one of the robots. */
+  /** Continue the shown recording from a frame with another partner as one of the robots. */
   continue(frame, robot, who) {
     const { film, rate } = this.viewer;
     const robots = film.robots.map((_, r) => (r === robot ? who : null));
     this.socket.send({ type: "swap", recording: film.id, frame, robots, hz: Math.min(rate, this.start.hz.most) });
-    this.swapped = { robot, who, tint: robotTint(robot) };
   }
 }
