@@ -13,7 +13,7 @@ from websockets.sync.client import connect
 from helpers import batches
 from housemates.recordings.recording import Recording, record
 from housemates.web.messages import frame_layout
-from housemates.web.service import Options, Table
+from housemates.web.service import Options, Service
 
 EPISODE = 8
 """An episode in which two scripts succeed."""
@@ -32,13 +32,13 @@ def scripted(
     return record(batch)
 
 
-def hall_table(**options) -> Table:
-    """A table at which the hall's episodes are played."""
-    table = Table(Options(**{"fastest": FASTEST, "games": Path("no-games"), **options}))
-    table._homes = [batches.home()]
-    table._episodes = {"tidy_house": batches.episodes()}
-    table.shelf.add_home(batches.home())
-    return table
+def hall_service(**options) -> Service:
+    """A service with the hall's episodes."""
+    service = Service(Options(**{"fastest": FASTEST, "games": Path("no-games"), **options}))
+    service._homes = [batches.home()]
+    service._episodes = {"tidy_house": batches.episodes()}
+    service.library.add_home(batches.home())
+    return service
 
 
 def get(port: int, path: str, method: str = "GET", body: bytes | None = None, **headers: str) -> tuple[int, bytes]:

@@ -71,8 +71,8 @@ def test_each_robot_gets_its_member_of_the_newest_checkpoint(run):
 
 def test_one_drops_into_an_episode_of_the_newest_checkpoint(run):
     add_members(run)
-    table = pages.hall_table(runs=(run,))
-    with running(Page(table)) as port:
+    service = pages.hall_service(runs=(run,))
+    with running(Page(service)) as port:
         (name,) = [r["id"] for r in pages.get_json(port, "/api/start")["runs"]]
         assert pages.get_json(port, f"/api/run/{name}?from=4")["next"] == 5
         with pages.visitor(port) as guest:

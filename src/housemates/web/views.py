@@ -1,4 +1,4 @@
-"""Homes and recordings as the page needs them: geometry, frames, decisions, events in words, depth pictures on demand."""
+"""Homes and recordings as JSON for the page: geometry, frames, decisions, events with their texts; depth pictures on demand."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from housemates.web.validation import check_in_home
 SOURCES = ("given", "scripted", "changed")
 """Where a decision came from, as `sim.recording` numbers it."""
 TOP = 5
-"""Actions of which the probability is told."""
+"""Actions whose probability is shown."""
 STEP_SECONDS = 0.1
 """Simulated time of one step."""
 
 
-def listed(entry: Entry) -> dict[str, Any]:
-    """One line of the list of recordings."""
+def recording_row(entry: Entry) -> dict[str, Any]:
+    """One row of the list of recordings."""
     header = entry.header
     return {
         "id": entry.id,
@@ -51,11 +51,12 @@ def listed(entry: Entry) -> dict[str, Any]:
     }
 
 
-def shown(entry: Entry, recording: Recording) -> dict[str, Any]:
+def recording_view(entry: Entry, recording: Recording) -> dict[str, Any]:
     """Everything of a recording that the page shows."""
     header, things = recording.header, thing_names(recording)
-    frames = {k: packed(recording.frames[k]) for k in ("pose", "held", "thing", "thing_yaw", "door", "action", "executed")}
-    frames["arm"] = packed(recording.arm().astype(np.float32))
+    names = ("pose", "held", "thing", "thing_yaw", "door", "action", "executed")
+    frames = {name: encode_array(recording.frames[name]) for name in names}
+    frames["arm"] = encode_array(recording.arm().astype(np.float32))
     names = ("task", "home", "home_hash", "episode_id", "robots", "outcome", "steps", "return", "version")
     return {
         "id": entry.id,
@@ -123,7 +124,7 @@ def events_in_words(events: list[dict[str, Any]], things: tuple[str, str], human
     ]
 
 
-class Depths:
+class DepthPictures:
     """Head pictures of the recording that is looked at; one home is kept ready to be drawn."""
 
     def __init__(self) -> None:
@@ -150,7 +151,7 @@ def head_pictures(batch: Batch, which: np.ndarray) -> np.ndarray:
 
 
 def belief(action: int, likely: np.ndarray | None, value: float) -> dict[str, Any]:
-    """What somebody decided and thought: the action, the likeliest of the probabilities [25], the value."""
+    """A decision: the action, the likeliest of the probabilities [25], the value."""
     top = None
     if likely is not None and np.isfinite(likely).all():
         best = np.argsort(-likely, kind="stable")[:TOP]
@@ -159,7 +160,7 @@ def belief(action: int, likely: np.ndarray | None, value: float) -> dict[str, An
 
 
 def _decisions(recording: Recording) -> list[dict[str, Any]]:
-    """All decisions, each with what `belief` tells of it."""
+    """All decisions, each with the fields of `belief`."""
     likely = recording.probabilities
     known = np.asarray(np.isfinite(likely).all(axis=1))
     best = np.argsort(-np.where(known[:, None], likely, 0), axis=1, kind="stable")[:, :TOP]
@@ -184,7 +185,7 @@ BOX = np.array(
 """Corners (as `solids.corners` numbers them) of a box's twelve triangles, counter-clockwise from outside."""
 
 
-def packed(values: np.ndarray) -> dict[str, Any]:
+def encode_array(values: np.ndarray) -> dict[str, Any]:
     """An array for JSON: type, shape and the bytes (little-endian, C order) in base64."""
     values = np.ascontiguousarray(values)
     code = values.dtype.newbyteorder("<")
@@ -212,9 +213,9 @@ def mesh(position: np.ndarray, colour: np.ndarray, entity: np.ndarray | None = N
     """Triangles [T, 3, 3] with colours [T, 3] and what a click on them means [T] (-1 nothing), for JSON."""
     entity = np.full(len(position), -1) if entity is None else entity
     return {
-        "position": packed(position.astype(np.float32)),
-        "colour": packed(colour.astype(np.uint8)),
-        "entity": packed(entity.astype(np.int8)),
+        "position": encode_array(position.astype(np.float32)),
+        "colour": encode_array(colour.astype(np.uint8)),
+        "entity": encode_array(entity.astype(np.int8)),
     }
 
 
