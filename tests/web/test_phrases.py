@@ -11,6 +11,7 @@ from housemates.sim.state import MOST_ROBOTS
 from housemates.tasks.actions import ACTIONS, ENTITIES
 from housemates.tasks.tasks import TASKS, get_task
 from housemates.web import phrases
+from housemates.web.game import everybody
 
 THINGS = ("bowl", "apple")
 
@@ -98,6 +99,17 @@ def test_every_task_has_instructions(task):
 def test_a_task_without_texts_of_its_own_is_described_by_its_subgoals(monkeypatch):
     monkeypatch.delitem(phrases.INSTRUCTIONS, "set_table")
     assert "open the right drawer" in phrases.instructions("set_table")[0]
+
+
+def test_no_two_partners_have_the_same_title():
+    titles = [phrases.partner_title(partner) for partner in everybody().values()]
+    assert len(set(titles)) == len(titles)
+
+
+def test_a_held_out_partner_is_named_as_one():
+    shipped = [partner for partner in everybody().values() if partner.meta.get("holdout")]
+    assert shipped
+    assert all(phrases.partner_title(partner).startswith("held-out partner") for partner in shipped)
 
 
 def test_films_floor_plans_and_the_page_have_the_same_colours(start):

@@ -44,13 +44,6 @@ from housemates.web.views import belief, episode_in_words, events_in_words, thin
 PERSON = Partner("person", "person")
 OFFERED = ("solo", "first_half", "second_half", "noop")
 """Scripts that the page offers."""
-TITLES = {
-    "script/solo": "a script that does the whole task",
-    "script/first_half": "a script for the first object",
-    "script/second_half": "a script for the second object",
-    "script/noop": "nobody: the robot stands still",
-    "random": "chance: any action, each as likely",
-}
 
 
 def everybody(more: Sequence[Partner] = ()) -> dict[str, Partner]:
@@ -67,18 +60,6 @@ def lent(run: Path) -> list[str]:
         return []
     found = [str(run / "agent")] if (run / AGENT / "policy.json").is_file() else []
     return found + ([str(run)] if any(run.glob("stage1/members/*/policy.json")) else [])
-
-
-def title(partner: Partner) -> str:
-    """What a partner is called on the page."""
-    meta = partner.meta
-    method = meta.get("method")
-    if partner.name in TITLES:
-        return TITLES[partner.name]
-    if method and partner.name.startswith(f"{meta.get('task')}/") and "member" in meta:
-        # What comes with the package has a path for a name, too long to be read.
-        return f"trained robot: {method} from {meta['observations']}, {meta['seed']}-{meta['member']}"
-    return f"{partner.name} ({method})" if method else partner.name
 
 
 class Mind:

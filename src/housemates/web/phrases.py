@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from housemates.agents.agent import Partner
 from housemates.recordings.captions import PLACES, TASKS, doing, short, told
 from housemates.recordings.palette import ROBOTS, THEMES, depth_colours, named_colours
 from housemates.tasks.actions import ACTIONS, ENTITIES, GOALS, NO_OP, OBJECTS, PICK
@@ -25,6 +26,14 @@ INSTRUCTIONS = {
     "prepare_groceries": ("Bring the object in the open fridge to the counter, and the object on the table into the fridge.",),
 }
 """What a player reads before the game, by task."""
+SCRIPTS = {
+    "script/solo": "script: whole task",
+    "script/first_half": "script: first object",
+    "script/second_half": "script: second object",
+    "script/noop": "script: does nothing",
+    "random": "random actions",
+}
+"""Titles of partners that are not trained."""
 FOR_ALL = ("Transparent copies of the objects show the goals.", "Share the work with your partner. Do not touch each other.")
 """What a player reads in every task."""
 
@@ -38,6 +47,23 @@ def instructions(task: str) -> list[str]:
 def task_title(task: str) -> str:
     """The title of a task."""
     return TASKS.get(task, task)
+
+
+def partner_title(partner: Partner) -> str:
+    """What the page calls a partner; a policy of the package by its method, observations and seed instead of its path."""
+    from housemates.methods import METHODS  # imports torch, which the words of the page do not need
+
+    meta = partner.meta
+    method = METHODS[meta["method"]].label if meta.get("method") in METHODS else meta.get("method")
+    if partner.name in SCRIPTS:
+        return SCRIPTS[partner.name]
+    if not method:
+        return partner.name
+    if not partner.name.startswith(f"{meta.get('task')}/"):
+        return f"{partner.name} ({method})"
+    kind = "held-out partner" if meta.get("holdout") else "agent"
+    member = f", member {meta['member']}" if "member" in meta else ""
+    return f"{kind}: {method}, {meta['observations']}, seed {meta['seed']}{member}"
 
 
 def subgoals(task: str, things: tuple[str, str]) -> list[str]:

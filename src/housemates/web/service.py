@@ -18,11 +18,11 @@ from housemates.recordings.captions import ENDS, TASKS
 from housemates.recordings.recording import Recording
 from housemates.sim.state import MOST_ROBOTS
 from housemates.tasks.episodes import SIZES, Episodes, load_episodes
-from housemates.web.game import KEYS, PERSON, Game, everybody, new_game, swap, title
+from housemates.web.game import KEYS, PERSON, Game, everybody, new_game, swap
 from housemates.web.games import CONSENT, save_game
 from housemates.web.library import Library
 from housemates.web.messages import FLAGS, PIXELS, Refused, frame_layout
-from housemates.web.phrases import actions, entities, instructions, palette, task_title
+from housemates.web.phrases import actions, entities, instructions, palette, partner_title, task_title
 from housemates.web.security import tokens_match
 from housemates.web.session import Client, Session, Sessions
 from housemates.web.training import TrainingRun
@@ -82,7 +82,7 @@ class Service:
             "demo": DEMO,
             "episodes": SIZES[self.options.split],
             "partners": [
-                {"name": p.name, "title": title(p), "kind": p.kind, "task": p.meta.get("task") or None}
+                {"name": p.name, "title": partner_title(p), "kind": p.kind, "task": p.meta.get("task") or None}
                 for p in self.partners.values()
             ],
             "actions": actions(),
