@@ -21,12 +21,11 @@ import housemates
 from housemates.io import read_json, seal
 from housemates.policies.config import PolicyConfig
 from housemates.policies.policy import Policy
+from housemates.run_folder import DESCRIPTION, WEIGHTS
 from housemates.tasks.actions import ACTIONS
 
 FORMAT = 1
 """Version of the two files; a reader refuses newer ones."""
-WEIGHTS = "policy.safetensors"
-DESCRIPTION = "policy.json"
 KEYS = {"format": int, "config": dict, "observations": dict, "actions": list, "code": str, "weights": dict, "meta": dict}
 
 

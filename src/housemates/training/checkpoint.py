@@ -19,6 +19,7 @@ from safetensors.numpy import load as unpack
 from safetensors.numpy import save as pack
 
 from housemates.io import reading, seal, sync, unseal, write_whole
+from housemates.run_folder import RunFolder
 from housemates.training.distributed import Group
 
 LATEST = "LATEST"
@@ -27,8 +28,6 @@ NONE = "none"
 """What it says before the first point is whole."""
 TIMED = ("seconds", "metrics_bytes")
 """What is kept apart because it depends on the machine's speed; everything else is the same bytes in equal runs."""
-LOCK = ".lock"
-"""The file in a run's folder that whoever trains it holds a lock on."""
 
 
 def save(folder: Path, update: int, arrays: dict[str, np.ndarray], meta: dict[str, Any], group: Group) -> None:
@@ -103,7 +102,7 @@ def _part(path: Path) -> dict[str, Any]:
 @contextmanager
 def held(folder: Path) -> Generator[None]:
     """Keep other processes from training the run in a folder. The lock ends with the process, however that ends."""
-    with (folder / LOCK).open("a+") as file:
+    with RunFolder(folder).lock.open("a+") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
