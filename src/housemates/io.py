@@ -8,12 +8,14 @@ file by hand, remove that entry, or make a new one with `python -m housemates.io
 from __future__ import annotations
 
 import errno
+import glob
 import hashlib
 import io
 import json
 import lzma
 import os
 import secrets
+import shutil
 import struct
 import sys
 import tokenize
@@ -157,19 +159,25 @@ def _concerns(error: OSError, path: Path) -> bool:
     return where is None or where.is_relative_to(path.parent) or path.is_relative_to(where)
 
 
-def write_whole(path: Path, fill: Callable[[BinaryIO], object]) -> None:
-    """Let `fill` write a temporary file in the folder of `path` (made if it is missing), then rename it to `path`.
+def aside(path: Path) -> Path:
+    """A new name beside `path`, hidden and with the same suffix, for what is renamed to `path` when it is complete."""
+    return path.with_name(f".{path.stem}-{secrets.token_hex(4)}.tmp{path.suffix}")
 
-    fill gets the open file; its `name` is a path with the suffix of `path`, for programs that write by name. Whatever
-    goes wrong, the temporary file is removed and a file that stood at `path` stays as it was. Returns when the disk has it.
+
+def write_whole(path: Path, content: bytes | Callable[[BinaryIO], object]) -> None:
+    """Write a temporary file in the folder of `path` (made if it is missing), then rename it to `path`.
+
+    content: bytes, or a function that gets the open file; its `name` is a path with the suffix of `path`, for programs that
+    write by name. Whatever goes wrong, the temporary file is removed and a file that was at `path` stays as it was. Returns
+    when the disk has it.
     """
     path = Path(path)
-    temporary = path.with_name(f".{path.stem}-{secrets.token_hex(4)}.tmp{path.suffix}")
+    temporary = aside(path)
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             with temporary.open("xb") as file:
-                fill(file)
+                file.write(content) if isinstance(content, bytes) else content(file)
             sync(temporary)
             temporary.replace(path)
         except BaseException:
@@ -178,10 +186,69 @@ def write_whole(path: Path, fill: Callable[[BinaryIO], object]) -> None:
         sync(path.parent)
 
 
+def write_synced(path: Path, content: bytes) -> None:
+    """Write a file of a folder that is renamed later, and wait until the disk has it."""
+    path.write_bytes(content)
+    sync(path)
+
+
+@contextmanager
+def whole_folder(path: Path) -> Generator[Path]:
+    """A folder that appears complete or not at all: yields a temporary one beside it, which is renamed to `path` at the end.
+
+    An empty folder at `path` is replaced; one that holds something is an error. Returns when the disk has everything.
+    """
+    path = Path(path)
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _remove_leftovers(path)
+        temporary = aside(path)
+        temporary.mkdir()
+        try:
+            yield temporary
+            for file in temporary.rglob("*"):
+                sync(file)
+            temporary.rename(path)
+            sync(path.parent)
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
+
+
+def write_files(folder: Path, contents: Mapping[str, bytes]) -> None:
+    """Write files that belong together into a folder, by name.
+
+    A new folder appears complete or not at all. In an existing one all are written aside first, then renamed one after the
+    other: a reader must be able to tell that they do not belong together if the machine stops in between.
+    """
+    folder = Path(folder)
+    if not folder.is_dir():
+        with whole_folder(folder) as temporary:
+            for name, content in contents.items():
+                (temporary / name).write_bytes(content)
+        return
+    with writing(folder):
+        _remove_leftovers(folder)
+        temporary = aside(folder)
+        temporary.mkdir()
+        try:
+            for name, content in contents.items():
+                write_synced(temporary / name, content)
+            for name in contents:
+                (temporary / name).replace(folder / name)
+            sync(folder)
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _remove_leftovers(path: Path) -> None:
+    """Remove temporary folders of a process that was killed while it wrote this one."""
+    for left in path.parent.glob(f".{glob.escape(path.stem)}-????????.tmp{glob.escape(path.suffix)}"):
+        shutil.rmtree(left, ignore_errors=True)
+
+
 def write_json(path: Path, values: Mapping[str, Any]) -> None:
-    """Write a JSON object with its checksum (see `checksums`)."""
-    text = json.dumps(seal(Path(path).name, values), indent=1) + "\n"
-    write_whole(path, lambda file: file.write(text.encode()))
+    """Write a JSON object with its checksum."""
+    write_whole(path, (json.dumps(seal(Path(path).name, values), indent=1) + "\n").encode())
 
 
 def read_arrays(path: Path) -> dict[str, np.ndarray]:
@@ -213,7 +280,7 @@ def check_place(path: Path) -> None:
         while not folder.exists():
             folder = folder.parent
         # Only an attempt tells: some folders that seem to be open to everybody (/proc, a full disk) take no file.
-        attempt = folder / f".{path.stem}-{secrets.token_hex(4)}.tmp{path.suffix}"
+        attempt = folder / aside(path).name
         try:
             with attempt.open("xb") as file:
                 file.write(bytes(4096))

@@ -12,17 +12,16 @@ import torch
 from housemates.agents import agent as registry
 from housemates.agents.agent import (
     Partner,
-    from_json,
     is_holdout,
     load,
     population,
     read_partners,
     resolve,
     resolve_all,
-    to_json,
     write_partners,
 )
 from housemates.cli.best_responses import named
+from housemates.config import from_json, to_json
 from housemates.policies.checkpoint import save_policy
 from housemates.policies.config import PolicyConfig
 from housemates.policies.policy import Policy
@@ -64,13 +63,13 @@ def listed(folder):
 
 def test_a_partner_comes_back_from_json():
     partner = Partner("a/z3", "latent", "somewhere", 3, meta={"seed": 1})
-    assert from_json(json.loads(json.dumps(to_json(partner)))) == partner
+    assert from_json(Partner, to_json(partner), "partners.json") == partner
 
 
 @pytest.mark.parametrize("values", [{"name": "a"}, {"name": "a", "kind": "learned", "age": 3}, [1]])
 def test_what_is_no_partner_is_told(values):
-    with pytest.raises(ValueError, match="its fields are"):
-        from_json(values)
+    with pytest.raises(ValueError, match=r"partners\.json"):
+        from_json(Partner, values, "partners.json")
 
 
 def test_a_partner_of_an_unknown_kind_is_told():

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
-import json
 import sys
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from housemates.config import from_json, to_json
 from housemates.io import read_json, reading, write_json
 from housemates.policies.policy import Action
 from housemates.run_folder import AGENT, RESTORE, RunFolder, is_held_out, is_policy, is_run, policies_below, run_around
@@ -158,19 +157,6 @@ class Partner:
             raise ValueError(f"the partner '{self.name}' is a latent without number - give latent 0, 1, ...")
 
 
-def to_json(partner: Partner) -> dict[str, Any]:
-    """A partner as JSON values."""
-    return dataclasses.asdict(partner)
-
-
-def from_json(values: Any, where: str = "a partner") -> Partner:
-    """The inverse of `to_json`; `where` names the file in errors."""
-    names = {f.name for f in dataclasses.fields(Partner)}
-    if not isinstance(values, dict) or not {"name", "kind"} <= values.keys() <= names:
-        raise ValueError(f"{where} does not describe a partner - its fields are: {', '.join(sorted(names))}")
-    return Partner(**values)
-
-
 def allow(places: Iterable[str]) -> None:
     """Let lists of partners in files name these functions (package.module:function) from now on."""
     NAMED.update(place for place in places if ":" in place)
@@ -194,17 +180,11 @@ def read_partners(path: Path, run: Path) -> list[Partner]:
     """
     if not path.is_file():
         raise FileNotFoundError(f"no {path.name} in {path.parent} - train that stage to its end first")
-    with reading(path, RESTORE):
-        listed = json.loads(path.read_bytes())
-    if isinstance(listed, list):
-        warnings.warn(f"{path} has no checksum (it is of an earlier version): damage stays unseen", stacklevel=2)
-        listed = {LIST: listed}
-    else:
-        listed = read_json(path, RESTORE)
+    listed = read_json(path, RESTORE)
     rows = listed.get(LIST)
     if not isinstance(rows, list) or len(listed) > 1:
         raise ValueError(f"{path} is no list of partners - {RESTORE}")
-    found = [_placed(from_json(row, str(path)), run) for row in rows]
+    found = [_placed(from_json(Partner, row, str(path)), run) for row in rows]
     for partner in found:
         if partner.kind == "function" and partner.path not in NAMED:
             raise ValueError(

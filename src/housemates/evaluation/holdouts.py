@@ -21,8 +21,7 @@ from housemates.evaluation.play import Mind, play
 from housemates.evaluation.rows import BUDGETS, UNKNOWN, read_rows
 from housemates.homes.home import Home
 from housemates.io import read_json, write_json, write_whole
-from housemates.policies.checkpoint import load_policy, read_description, save_policy
-from housemates.policies.config import PolicyConfig
+from housemates.policies.checkpoint import config_of, load_policy, read_description, save_policy
 from housemates.run_folder import RunFolder, is_held_out, is_policy, policies_below, run_around, runs_below
 from housemates.runs.run import Run, read
 from housemates.sim.state import SUCCESS
@@ -60,7 +59,7 @@ def _pixels(agent: Partner) -> int:
         return 0
     if not is_policy(agent.path):
         return UNKNOWN
-    config = PolicyConfig.from_json(read_description(agent.path)["config"])
+    config = config_of(read_description(agent.path), agent.path)
     return config.picture if config.pictures else 0
 
 
@@ -133,8 +132,7 @@ def write_index(root: Path) -> None:
         described = read_description(place)
         facts = {"bytes": described["weights"]["bytes"], "sha256": described["weights"]["sha256"]}
         found[place.relative_to(root).as_posix()] = dict(sorted(described["meta"].items())) | facts
-    text = json.dumps(found, indent=1) + "\n"
-    write_whole(root / INDEX, lambda file: file.write(text.encode()))
+    write_whole(root / INDEX, (json.dumps(found, indent=1) + "\n").encode())
 
 
 METHOD = "gt_coord"

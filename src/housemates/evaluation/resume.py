@@ -72,7 +72,7 @@ class Kept:
             packed = io.BytesIO()
             np.savez(packed, key=np.array(self.key), done=self.done, **self.results)  # ty: ignore[invalid-argument-type]
             content = packed.getvalue()
-            write_whole(self.path, lambda file: file.write(hashlib.sha256(content).hexdigest().encode() + content))
+            write_whole(self.path, hashlib.sha256(content).hexdigest().encode() + content)
             self._new = False
         self._saved = time.monotonic()
 

@@ -5,13 +5,13 @@ Usage: python -m housemates.grid.share SOURCE FOLDER METHOD
 
 from __future__ import annotations
 
-import secrets
 import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
 
 from housemates.agents.agent import read_partners, write_partners
+from housemates.io import whole_folder
 from housemates.policies.checkpoint import read_description
 from housemates.run_folder import MOMENTS, ONLY_FOR_TRAINING, RunFolder
 from housemates.runs.run import create, read
@@ -24,16 +24,12 @@ def share(source: Path, folder: Path, method: str) -> None:
     if method == "fcp":
         earlier = [replace(p, name=f"{p.name}-{when}", path=f"{p.path}/{when}") for when in MOMENTS for p in partners]
         partners += [replace(p, meta=_facts(Path(p.path)) | {"robots": run.robots, "holdout": False}) for p in earlier]
-    scratch = folder.with_name(f".{folder.name}-{secrets.token_hex(4)}")
-    try:
+    with whole_folder(folder) as scratch:
         create(scratch, replace(run, method=method, stages=(1,)))
         first, own = RunFolder(source).stage(1).path, RunFolder(scratch).stage(1).path
         shutil.copytree(first, own, ignore=shutil.ignore_patterns(*ONLY_FOR_TRAINING))
         moved = [replace(p, path=str(scratch.resolve() / Path(p.path).relative_to(source.resolve()))) for p in partners]
         write_partners(RunFolder(scratch).population, moved, scratch)
-        scratch.rename(folder)
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
 
 
 def _facts(folder: Path) -> dict[str, object]:

@@ -204,4 +204,4 @@ def _films(
 
 
 def _write(path: Path, text: str) -> None:
-    write_whole(path, lambda file: file.write(text.encode()))
+    write_whole(path, text.encode())

@@ -50,7 +50,7 @@ def not_finite(numbers: Mapping[str, float]) -> str:
 def give_up(what: str, update: int, folder: Path, ppo: Mapping[str, Any]) -> DivergedError:
     """Note in a stage's folder that it diverged, and how it was trained; returns the error that says what to do."""
     note = {"update": update, "what": what, "ppo": dict(ppo)}
-    write_whole(StageFolder(folder).diverged, lambda file: file.write((json.dumps(note, indent=1) + "\n").encode()))
+    write_whole(StageFolder(folder).diverged, (json.dumps(note, indent=1) + "\n").encode())
     points = StageFolder(folder).resume
     pointer, rate = points / LATEST, f"ppo.learning_rate (it was {ppo['learning_rate']:g})"
     told = f"training diverged in update {update}: {what}"

@@ -341,7 +341,7 @@ class Trainer:
         if self.group.any(bool(what)):
             what = what or "the numbers of another worker are not finite"
             if self.group.rank == 0:
-                raise give_up(what, self.update + 1, self.folder, dataclasses.asdict(self.config.ppo))
+                raise give_up(what, self.update + 1, self.folder, to_json(self.config.ppo))
             raise DivergedError(what)
 
     def _remember(self, finished: dict[str, np.ndarray]) -> None:
@@ -451,7 +451,7 @@ class Trainer:
                 for k, values in optimiser.state_dict()["state"].items():
                     arrays |= {f"{index}/adam/{k}/{name}": torch.as_tensor(v).cpu().numpy() for name, v in values.items()}
         meta = {
-            "config": dataclasses.asdict(self.config),
+            "config": to_json(self.config),
             "environment": self.environment,
             "meta": self.meta,
             "workers": self.group.size,
@@ -477,9 +477,7 @@ class Trainer:
         self.method.load(group("method/"))
         # In the same order on all workers, which gather these one after the other; files give them in any order.
         recent = group("recent/")
-        # Resume points of earlier versions do not tell who played.
-        unknown = np.full((len(recent["outcome"]), self.batch.robots), -1.0)
-        self.recent = {name: recent.get(name, unknown) for name in self.recent}
+        self.recent = {name: recent[name] for name in self.recent}
         self.collector.load(group("collector/"))
         for index, (player, optimiser) in enumerate(zip(self.players, self.optimisers, strict=True)):
             player.generator.set_state(torch.from_numpy(arrays[f"{index}/generator"].copy()))
