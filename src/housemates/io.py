@@ -137,8 +137,11 @@ class WriteError(OSError):
 
 
 @contextmanager
-def writing(path: Path) -> Generator[None]:
-    """Whatever keeps a file or folder from being written becomes one line that names it, the cause and a remedy."""
+def writing(path: Path, inside: Path | None = None) -> Generator[None]:
+    """Whatever keeps a file or folder from being written becomes one line that names it, the cause and a remedy.
+
+    inside: the folder that is written to, if it is not the one around `path`.
+    """
     try:
         yield
     except Exception as error:
@@ -146,17 +149,17 @@ def writing(path: Path) -> Generator[None]:
         # Libraries that close their files after a failed write may raise something else on the way.
         while cause is not None and not (isinstance(cause, OSError) and (cause is error or cause.errno in FULL)):
             cause = cause.__context__
-        if cause is None or isinstance(cause, WriteError) or not _concerns(cause, path):
+        if cause is None or isinstance(cause, WriteError) or not _concerns(cause, inside or path.parent):
             raise
         # numpy tells only how much it could not write.
         number = errno.ENOSPC if cause.errno is None and " requested and " in str(cause) else cause.errno
         raise WriteError(number, cause.strerror or (os.strerror(number) if number else str(cause)), str(path)) from error
 
 
-def _concerns(error: OSError, path: Path) -> bool:
-    """Whether an error is about a path or its folders, not about some other file that is read meanwhile."""
+def _concerns(error: OSError, folder: Path) -> bool:
+    """Whether an error is about what is in a folder or about those around it, not about some other file that is read."""
     where = None if error.filename is None else Path(os.fsdecode(error.filename))
-    return where is None or where.is_relative_to(path.parent) or path.is_relative_to(where)
+    return where is None or where.is_relative_to(folder) or folder.is_relative_to(where)
 
 
 def aside(path: Path) -> Path:
@@ -199,10 +202,10 @@ def whole_folder(path: Path) -> Generator[Path]:
     An empty folder at `path` is replaced; one that holds something is an error. Returns when the disk has everything.
     """
     path = Path(path)
-    with writing(path):
+    temporary = aside(path)
+    with writing(path, inside=temporary):
         path.parent.mkdir(parents=True, exist_ok=True)
         _remove_leftovers(path)
-        temporary = aside(path)
         temporary.mkdir()
         try:
             yield temporary
