@@ -1,8 +1,9 @@
 """Presets: what to train, how long, with which network.
 
 smoke: checks that training works, under a minute. state: no pictures, for developing methods. laptop: depth pictures of
-64 x 64 pixels for two cores. paper: the paper's network, reward and hyper-parameters (appendix A, C.3, C.4) for GPUs; rollouts
-of 128 environments x 128 steps, 100 M simulation steps a stage. How many decisions those are depends on the lengths of skills.
+64 x 64 pixels for two cores. paper: the paper's network, reward and hyper-parameters (appendix A, C.3, C.4) for GPUs;
+rollouts of 128 environments x 128 steps, 100 M simulation steps a stage. How many decisions those are depends on how long
+skills take: an untrained robot decides about every 13 steps, a trained one every 2 to 6.
 """
 
 from __future__ import annotations

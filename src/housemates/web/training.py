@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from housemates.agents.agent import Partner, agent, population, read_partners
-from housemates.run_folder import STAGES, RunFolder
+from housemates.io import reading
+from housemates.run_folder import RESTORE, STAGES, RunFolder
 from housemates.web.messages import Refused
 
 MOST_ROWS = 2000
@@ -26,11 +27,9 @@ class TrainingRun:
             missing = self.files.config.name
             raise FileNotFoundError(f"no run at {folder} ({missing} is missing) - give a folder that `housemates train` made")
         self.id = hashlib.sha256(str(folder).encode()).hexdigest()[:12]
-        try:
-            config = json.loads(self.files.config.read_text())
+        config = self.files.read_config()
+        with reading(self.files.config, RESTORE):
             self.method, self.task = str(config["method"]), str(config["task"])
-        except (ValueError, KeyError, TypeError) as error:
-            raise ValueError(f"{self.files.config} is damaged ({error}) - restore it from a copy") from error
 
     @property
     def title(self) -> str:
