@@ -11,7 +11,7 @@ import torch
 
 from housemates.agents import agent as registry
 from housemates.agents.agent import (
-    Partner,
+    Agent,
     from_json,
     held_out,
     is_holdout,
@@ -57,13 +57,13 @@ def make_run(folder, members: int = 2, latent: int = 0):
 def listed(folder):
     """The same with a list of its population."""
     make_run(folder, 1, latent=3)
-    entries = [Partner(f"z{z}", "latent", "stage1/members/00", z, meta={"success": 0.5}) for z in range(3)]
+    entries = [Agent(f"z{z}", "latent", "stage1/members/00", z, meta={"success": 0.5}) for z in range(3)]
     write_partners(folder / "stage1" / "population.json", entries, folder)
     return folder
 
 
 def test_a_partner_comes_back_from_json():
-    partner = Partner("a/z3", "latent", "somewhere", 3, meta={"seed": 1})
+    partner = Agent("a/z3", "latent", "somewhere", 3, meta={"seed": 1})
     assert from_json(json.loads(json.dumps(to_json(partner)))) == partner
 
 
@@ -75,7 +75,7 @@ def test_what_is_no_partner_is_told(values):
 
 def test_a_partner_of_an_unknown_kind_is_told():
     with pytest.raises(ValueError, match="choose one of: script, learned"):
-        Partner("a", "robot")
+        Agent("a", "robot")
 
 
 def test_scripts_are_found_by_name_and_moved_by_the_simulator():
@@ -167,23 +167,23 @@ def test_chance_takes_every_action_equally_often_and_repeats_itself():
 
 
 def test_a_users_function_acts_on_what_it_asks_for(monkeypatch):
-    monkeypatch.syspath_prepend("tests/policies")
-    acting = load(Partner("mine", "function", "test_partners:forward"))
+    monkeypatch.syspath_prepend("tests/agents")
+    acting = load(Agent("mine", "function", "test_partners:forward"))
     assert acting.config.observations == ("state", "predicates")
     seen = {"state": torch.zeros(3, 18), "predicates": torch.zeros(3, 57)}
     assert acting.act(seen, acting.initial_memory(3)).action.tolist() == [21] * 3
 
 
 def test_a_users_function_that_gives_no_action_is_told(monkeypatch):
-    monkeypatch.syspath_prepend("tests/policies")
-    acting = load(Partner("mine", "function", "test_partners:wrong"))
-    with pytest.raises(ValueError, match="one integer from 0 to 24"):
+    monkeypatch.syspath_prepend("tests/agents")
+    acting = load(Agent("mine", "function", "test_partners:wrong"))
+    with pytest.raises(ValueError, match="test_partners:wrong gave actions"):
         acting.act({"state": torch.zeros(3, 18)}, acting.initial_memory(3))
 
 
 @pytest.mark.parametrize(("place", "told"), [("nowhere_at_all:x", "no module"), ("test_partners:not_callable", "no function")])
 def test_a_function_that_is_not_there_is_told(place, told, monkeypatch):
-    monkeypatch.syspath_prepend("tests/policies")
+    monkeypatch.syspath_prepend("tests/agents")
     with pytest.raises(ValueError, match=told):
         resolve(place)
 
@@ -197,7 +197,7 @@ def hostile(tmp_path, monkeypatch):
     (folder / "payload.py").write_text(
         f"from pathlib import Path\nPath({str(tmp_path / 'ran')!r}).touch()\ndef act(seen): ...\n"
     )
-    friend = Partner("friend", "function", "runs.evil.payload:act")
+    friend = Agent("friend", "function", "runs.evil.payload:act")
     for place in (registry.POPULATION, registry.PARTNERS):
         registry.write_partners(folder / place, [friend], folder)
     yield folder
@@ -229,7 +229,7 @@ def test_what_cannot_be_a_function_is_no_function(place):
 @pytest.mark.parametrize("kind", ["random", "script", "learned"])
 def test_the_name_of_a_partner_in_a_file_is_never_run(hostile, tmp_path, kind):
     where = "runs.evil.payload:act"
-    partner = Partner(where, kind, where, script="solo" if kind == "script" else "")
+    partner = Agent(where, kind, where, script="solo" if kind == "script" else "")
     with suppress(ValueError):
         named([partner])
     assert not (tmp_path / "ran").exists()

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from housemates.agents import agent as registry
-from housemates.agents.agent import HOLDOUT_SCRIPTS, MARKER, RESTORE, Partner
+from housemates.agents.agent import HOLDOUT_SCRIPTS, MARKER, RESTORE, Agent
 from housemates.config import to_json
-from housemates.evaluation.play import Mind, play
+from housemates.evaluation.play import play
 from housemates.evaluation.rows import BUDGETS, UNKNOWN, read_rows
 from housemates.homes.home import Home
 from housemates.io import read_json, write_json, write_whole
@@ -30,7 +30,7 @@ from housemates.tasks.tasks import get_task
 from housemates.training.trainer import BEFORE_STEPS
 
 
-def run_folder(partner: Partner) -> Path | None:
+def run_folder(partner: Agent) -> Path | None:
     """The folder of the run that a learned partner lies in, if it lies in one."""
     if partner.kind not in ("learned", "latent"):
         return None
@@ -38,7 +38,7 @@ def run_folder(partner: Partner) -> Path | None:
     return next((p for p in place.parents if (p / "config.json").is_file()), None)
 
 
-def origin(agent: Partner) -> dict[str, Any]:
+def origin(agent: Agent) -> dict[str, Any]:
     """Columns of `evaluation.rows` that are known of an agent's training: preset, pixels, and the budgets of both stages.
 
     pixels: the side of its pictures, 0 if it sees none. Who was not trained (a script) has budgets of 0.
@@ -46,19 +46,19 @@ def origin(agent: Partner) -> dict[str, Any]:
     return {"preset": _preset(agent), "pixels": _pixels(agent)} | _budgets(agent)
 
 
-def budget(agent: Partner) -> int:
+def budget(agent: Agent) -> int:
     """Decisions an agent was trained with, over both stages: its own and those of all runs its partners come from."""
     return int(agent.meta.get("decisions", 0)) + max(_population(agent, "decisions"), 0)
 
 
-def _preset(agent: Partner) -> str:
+def _preset(agent: Agent) -> str:
     run = run_folder(agent)
     if "preset" in agent.meta or run is None:
         return str(agent.meta.get("preset", ""))
     return str(read_json(run / "config.json", RESTORE).get("preset", ""))
 
 
-def _pixels(agent: Partner) -> int:
+def _pixels(agent: Agent) -> int:
     if agent.kind not in ("learned", "latent"):
         return 0
     if not (Path(agent.path) / DESCRIPTION).is_file():
@@ -67,7 +67,7 @@ def _pixels(agent: Partner) -> int:
     return config.picture if config.pictures else 0
 
 
-def _budgets(agent: Partner) -> dict[str, int]:
+def _budgets(agent: Agent) -> dict[str, int]:
     meta = agent.meta
     if agent.kind not in ("learned", "latent"):
         return dict.fromkeys(BUDGETS, 0)
@@ -82,7 +82,7 @@ def _budgets(agent: Partner) -> dict[str, int]:
     return dict.fromkeys(BUDGETS, UNKNOWN)
 
 
-def _population(agent: Partner, unit: str) -> int:
+def _population(agent: Agent, unit: str) -> int:
     """What the population of an agent's second stage was trained with, each run once; UNKNOWN if one of them does not say."""
     run = run_folder(agent)
     if agent.meta.get("stage") != 2 or run is None or not (run / registry.PARTNERS).is_file():
@@ -148,12 +148,12 @@ COMPETENCE = ("alone", "alone_subgoals", "mate")
 half of the work to its mate achieves half of them), and its success with the mate."""
 
 
-def scripted_holdouts() -> list[Partner]:
+def scripted_holdouts() -> list[Agent]:
     """The three scripts of every task: one stands still, one does the first half, one the second."""
     return [registry.scripted(name) for name in HOLDOUT_SCRIPTS]
 
 
-def learned_holdouts(task: str, folders: Iterable[Path | str] = ()) -> list[Partner]:
+def learned_holdouts(task: str, folders: Iterable[Path | str] = ()) -> list[Agent]:
     """Holdouts of a task that come with the package, then members of the complete runs in folders; each once."""
     found = [p for p in registry.shipped() if registry.is_holdout(p) and p.meta.get("task") == task]
     for folder in folders:
@@ -162,7 +162,7 @@ def learned_holdouts(task: str, folders: Iterable[Path | str] = ()) -> list[Part
     return list({p.meta["sha256"]: p for p in reversed(found)}.values())[::-1]
 
 
-def holdouts(task: str, folders: Iterable[Path | str] = ()) -> list[Partner]:
+def holdouts(task: str, folders: Iterable[Path | str] = ()) -> list[Agent]:
     """All holdouts of a task, scripted ones first."""
     return scripted_holdouts() + learned_holdouts(task, folders)
 
@@ -176,7 +176,7 @@ def runs_in(folder: Path | str) -> list[Path]:
     return [place for place in places if registry.held_out(place.resolve())]
 
 
-def members(run: Path) -> list[Partner]:
+def members(run: Path) -> list[Agent]:
     """Both members of a run, with what its mark says of them."""
     told = read_mark(run).get("members", [])
     recipe = recipe_hash(read(run))
@@ -229,7 +229,7 @@ def measure(
 ) -> dict[str, Any]:
     """How often each member of a run succeeds alone in the home and with its team mates, on the first `count` episodes."""
     settings = read(run)
-    team = [Mind(load_policy(p.path)) for p in registry.population(run)]
+    team = [load_policy(p.path) for p in registry.population(run)]
     which = np.arange(count or len(episodes))
     together = [[team[k], *team[:k], *team[k + 1 :]] for k in range(len(team))]
     rules = settings.training.rules

@@ -33,7 +33,7 @@ from housemates.config import change, from_json, nearest, to_json
 from housemates.training.trainer import BEFORE_STEPS, Trainer, Training
 from housemates.policies.checkpoint import read_description
 from housemates.policies.config import PolicyConfig
-from housemates.agents.agent import PARTNERS, POPULATION, Partner, population, read_partners, resolve_all, write_partners
+from housemates.agents.agent import PARTNERS, POPULATION, Agent, population, read_partners, resolve_all, write_partners
 from housemates.methods import METHODS
 from housemates.methods.ego import Coordination, check_partners
 from housemates.tasks.episodes import Episodes
@@ -300,7 +300,7 @@ def make_trainer(
     return Trainer(run.training, method, episodes, homes, place, run.robots, group, pixels, run.device, stage, meta)
 
 
-def partners_of(folder: Path) -> list[Partner]:
+def partners_of(folder: Path) -> list[Agent]:
     """Whom the coordination agent of a run trains with; noted in stage2/partners.json before it begins."""
     if not (folder / PARTNERS).is_file():
         write_partners(folder / PARTNERS, population(folder), folder)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from housemates import __version__
-from housemates.agents.agent import Partner
+from housemates.agents.agent import Agent
 from housemates.homes.home import Home
 from housemates.recordings.captions import TASKS
 from housemates.recordings.recording import Recording
@@ -41,7 +41,7 @@ class Options:
     """Recordings, and folders that hold some."""
     runs: tuple[Path, ...] = ()
     """Runs whose training is shown."""
-    partners: tuple[Partner, ...] = ()
+    partners: tuple[Agent, ...] = ()
     """Whom one may play with, beside scripts and what comes with the package."""
     games: Path = Path("games")
     """Where games are kept whose players agree."""
@@ -174,14 +174,14 @@ class Table:
         else:
             session.command(game.stop)
 
-    def _team(self, names: Sequence[str | None], task: str) -> list[Partner | None]:
+    def _team(self, names: Sequence[str | None], task: str) -> list[Agent | None]:
         """Whom a list of names means; None where nobody is named."""
         team = [None if name is None else self._partner(name, robot, task) for robot, name in enumerate(names)]
         if sum(who is not None and who.kind == "person" for who in team) > 1:
             raise Refused("one person plays in a home - give the other robots partners")
         return team
 
-    def _partner(self, name: str, robot: int, task: str) -> Partner:
+    def _partner(self, name: str, robot: int, task: str) -> Agent:
         if name == "person":
             return PERSON
         run = self.runs.get(name.removeprefix("run/")) if name.startswith("run/") else None
@@ -193,7 +193,7 @@ class Table:
             raise Refused(f"{found.name} was trained for {trained}, not for {task} - choose another partner")
         return found
 
-    def _again(self, recording: Recording, robot: int) -> Partner | None:
+    def _again(self, recording: Recording, robot: int) -> Agent | None:
         """Who a robot of a recording was, if it was somebody that is known here; None if it follows its script."""
         if not recording.start["controllable"][0, robot]:
             return None
