@@ -18,26 +18,26 @@ from dataclasses import dataclass, field, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
+
 import torch
+
 import housemates
-from housemates.io import read_json
-from housemates.homes.home import Home
-from housemates.io import write_json
-from housemates.training import distributed
-from housemates.training.disturbances import Disturbances
-from housemates.training.checks import diverged
-from housemates.training.method import Method
-from housemates.training.logger import Record
-from housemates.training.checkpoint import held
-from housemates.config import change, from_json, nearest, to_json
-from housemates.training.trainer import BEFORE_STEPS, Trainer, Training
-from housemates.policies.checkpoint import read_description
-from housemates.policies.config import PolicyConfig
 from housemates.agents.agent import PARTNERS, POPULATION, Agent, population, read_partners, resolve_all, write_partners
+from housemates.config import change, from_json, nearest, to_json
+from housemates.homes.home import Home
+from housemates.io import read_json, write_json
 from housemates.methods import METHODS
 from housemates.methods.ego import Coordination, check_partners
+from housemates.policies.checkpoint import read_description
+from housemates.policies.config import PolicyConfig
 from housemates.tasks.episodes import Episodes
-
+from housemates.training import distributed
+from housemates.training.checkpoint import held
+from housemates.training.checks import diverged
+from housemates.training.disturbances import Disturbances
+from housemates.training.logger import Record
+from housemates.training.method import Method
+from housemates.training.trainer import BEFORE_STEPS, Trainer, Training
 
 CONFIG = "config.json"
 STAGE = "stage1"
