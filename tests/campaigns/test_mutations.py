@@ -27,7 +27,7 @@ from helpers.learners import trainer
 from helpers.rooms import hall
 from helpers.small_runs import small_run
 from housemates import datasets
-from housemates.agents.agent import Partner, agent, population, read_partners, scripted
+from housemates.agents.agent import Agent, agent, population, read_partners, scripted
 from housemates.evaluation.crossplay import pair_up
 from housemates.evaluation.holdouts import mark, read_mark
 from housemates.evaluation.rows import make_rows, read_rows, write_rows
@@ -133,7 +133,7 @@ def played(seed: int) -> Any:
 
 
 def make_games(folder: Path) -> None:
-    team = [Partner("person", "person"), scripted("second_half")]
+    team = [Agent("person", "person"), scripted("second_half")]
     result = {"outcome": "timeout", "steps": 40, "return": -0.4, "done_by": [-1] * 4}
     result |= {"idle": [1, 2], "distance": [0.5, 1.5], "solo_steps": 100}
     for seed in range(2):

@@ -197,7 +197,7 @@ def test_a_function_partner_sees_from_its_own_robot():
 def test_a_policy_can_be_a_partner():
     env = make(partner=Policy(PolicyConfig(("state", "predicates"), "vector", hidden=16, features=16)), horizon=60)
     rollout(env, 20)
-    assert env.partners[0].memory.abs().sum() > 0
+    assert env.partners[0].actors.memory_of(0).abs().sum() > 0
 
 
 class Counter:
@@ -220,7 +220,7 @@ def test_a_policys_memory_lasts_through_an_episode_and_not_beyond():
     found = []
     for _ in range(4):
         env.step(np.full(2, NO_OP))
-        found.append(env.partners[0].memory[:, 0].tolist())
+        found.append(env.partners[0].actors.memory_of(0)[1::2, 0].tolist())
     assert found == [[1, 1], [2, 2], [0, 0], [1, 1]]
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from housemates.agents.agent import Partner
+    from housemates.agents.agent import Agent
     from housemates.evaluation.crossplay import Pair
     from housemates.evaluation.resume import Kept
     from housemates.sim.rules import Rules
@@ -191,7 +191,7 @@ def common_rules(runs: Iterable[Path]) -> Rules:
     return games.pop() if games else Rules()
 
 
-def strangers(task: str, partners: tuple[str, ...], folders: tuple[Path, ...]) -> list[Partner]:
+def strangers(task: str, partners: tuple[str, ...], folders: tuple[Path, ...]) -> list[Agent]:
     """The partners that were named, or all holdouts of a task."""
     from housemates.agents.agent import resolve_all
     from housemates.evaluation.holdouts import holdouts

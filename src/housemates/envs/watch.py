@@ -42,6 +42,5 @@ def _above(batch: Batch, home: int) -> np.ndarray:
 def _cameras(batch: Batch, near: float) -> Cameras:
     kept = _known.setdefault(batch, {})
     if near not in kept:
-        shared = (batch.world, batch.episodes, batch.homes, batch.size, batch.robots)
-        kept[near] = Cameras(*shared, PIXELS, hide=("ceiling",), hfov=FOV, near=near)
+        kept[near] = batch.new_cameras(PIXELS, hide=("ceiling",), hfov=FOV, near=near)
     return kept[near]

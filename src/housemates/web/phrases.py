@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from housemates.agents.agent import Partner
+from housemates.agents.agent import Agent
 from housemates.recordings.captions import PLACES, TASKS, doing, short, told
 from housemates.recordings.palette import ROBOTS, THEMES, depth_colours, named_colours
 from housemates.tasks.actions import ACTIONS, ENTITIES, GOALS, NO_OP, OBJECTS, PICK
@@ -49,7 +49,7 @@ def task_title(task: str) -> str:
     return TASKS.get(task, task)
 
 
-def partner_title(partner: Partner) -> str:
+def partner_title(partner: Agent) -> str:
     """What the page calls a partner; a policy of the package by its method, observations and seed instead of its path."""
     from housemates.methods import METHODS  # imports torch, which the words of the page do not need
 
