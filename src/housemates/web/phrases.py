@@ -62,7 +62,7 @@ def partner_title(partner: Partner) -> str:
     if not partner.name.startswith(f"{meta.get('task')}/"):
         return f"{partner.name} ({method})"
     kind = "held-out partner" if meta.get("holdout") else "agent"
-    member = f", member {meta['member']}" if "member" in meta else ""
+    member = f", #{meta['member']}" if "member" in meta else ""
     return f"{kind}: {method}, {meta['observations']}, seed {meta['seed']}{member}"
 
 
