@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from housemates.agents.agent import AGENT, Partner, load, scripted
+from housemates.agents.agent import Partner, load, scripted
 from housemates.homes.home import OPENABLE, Home
 from housemates.policies.config import seen_as
 from housemates.recordings.captions import ENDS
 from housemates.recordings.recording import Recorder, Recording, batch_of, resume
+from housemates.run_folder import AGENT, RunFolder
 from housemates.sim.batch import Batch
 from housemates.sim.cameras import PICTURES, Cameras
 from housemates.sim.rules import Rules
@@ -56,10 +57,11 @@ def everybody(more: Sequence[Partner] = ()) -> dict[str, Partner]:
 
 def lent(run: Path) -> list[str]:
     """Whom the folder of a run offers, as names for `resolve`: its agent first, then its population, if it has them yet."""
-    if not (run / "config.json").is_file():
+    place = RunFolder(run)
+    if not place.exists():
         return []
-    found = [str(run / "agent")] if (run / AGENT / "policy.json").is_file() else []
-    return found + ([str(run)] if any(run.glob("stage1/members/*/policy.json")) else [])
+    found = [str(run / AGENT)] if place.has_agent() else []
+    return found + ([str(run)] if place.members() else [])
 
 
 class Mind:
