@@ -27,10 +27,10 @@ INSTRUCTIONS = {
 }
 """What a player reads before the game, by task."""
 SCRIPTS = {
-    "script/solo": "script: whole task",
-    "script/first_half": "script: first object",
-    "script/second_half": "script: second object",
-    "script/noop": "script: does nothing",
+    "script/solo": "script (whole task)",
+    "script/first_half": "script (first object)",
+    "script/second_half": "script (second object)",
+    "script/noop": "script (does nothing)",
     "random": "random actions",
 }
 """Titles of partners that are not trained."""
@@ -61,9 +61,8 @@ def partner_title(partner: Agent) -> str:
         return partner.name
     if not partner.name.startswith(f"{meta.get('task')}/"):
         return f"{partner.name} ({method})"
-    kind = "held-out partner" if meta.get("holdout") else "agent"
-    member = f", member {meta['member']}" if "member" in meta else ""
-    return f"{kind}: {method}, {meta['observations']}, seed {meta['seed']}{member}"
+    details = f"{meta['observations']}, seed {meta['seed']}" + (f", #{meta['member']}" if "member" in meta else "")
+    return f"held-out partner ({method}, {details})" if meta.get("holdout") else f"{method} agent ({details})"
 
 
 def subgoals(task: str, things: tuple[str, str]) -> list[str]:
