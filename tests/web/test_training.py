@@ -74,15 +74,15 @@ def test_each_robot_gets_its_member_of_the_newest_checkpoint(run):
 
 def test_one_drops_into_an_episode_of_the_newest_checkpoint(run):
     add_members(run)
-    table = pages.hall_table(runs=(run,))
-    with running(Page(table)) as port:
+    service = pages.hall_service(runs=(run,))
+    with running(Page(service)) as port:
         (name,) = [r["id"] for r in pages.get_json(port, "/api/start")["runs"]]
         assert pages.get_json(port, f"/api/run/{name}?from=4")["next"] == 5
         with pages.visitor(port) as guest:
             game = guest.begin(robots=[f"run/{name}", "person"])
             assert (game["robots"], game["human"]) == ([f"{run.name}/0", "person"], 1)
-            thought = guest.until("thought")
-    assert len(thought["top"]) == 5
+            decision = guest.until("decision")
+    assert len(decision["top"]) == 5
 
 
 def test_a_folder_that_is_no_run_is_one_line(tmp_path):
