@@ -181,7 +181,7 @@ def test_a_presets_settings_reach_the_method_they_are_for_and_no_other():
     assert preset.settings("trajedi", TrajeDiSettings()) == TrajeDiSettings()
 
 
-PAPERS = {"latents": 8, "window": "actions", "redraw": 10, "hidden": 512, "buffer": 100_000, "batches": 8, "batch": 512}
+PAPERS = {"latents": 8, "redraw": 10, "hidden": 512, "buffer": 100_000, "batches": 8, "batch": 512}
 PAPERS |= {"learning_rate": 3e-4, "weight": 0.01, "late_weight": None, "quiet": 0.1}
 """BDP's numbers in the paper (C.3, C.4), as far as it has them."""
 PAID = PAPERS | {"weight": 0.015, "late_weight": 0.1, "quiet": 0.05}

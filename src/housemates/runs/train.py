@@ -111,8 +111,8 @@ def train(
 
 def _resumed(folder: Path, asked: dict[str, Any], changes: Sequence[str], stage: int | None) -> Run:
     """A run that is there, with what may change of it."""
+    check_same(read(folder), asked, folder)
     run = read_to_train(folder)
-    check_same(run, asked, folder)
     if changes:
         run = amend(folder, run, changes)
     if stage is not None and stage not in run.stages:
