@@ -7,17 +7,47 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from housemates.agents.loaded import load_agent
+    from housemates.datasets.dataset import load_dataset
     from housemates.envs.parallel import make
     from housemates.envs.vector import make_vec
+    from housemates.evaluation.evaluate import evaluate
     from housemates.homes.generate import generate_home
     from housemates.homes.replicacad.scene import load_replicacad
     from housemates.homes.splits import load_split
+    from housemates.methods import MethodSpec, register_method
+    from housemates.policies.policy import Policy
     from housemates.render.pictures import render_depth
+    from housemates.reports.report import report
+    from housemates.runs.train import train
+    from housemates.tasks.actions import ACTIONS
     from housemates.tasks.episodes import load_episodes
+    from housemates.training.method import Members
+    from housemates.training.rollout import Slots
 
 __version__ = "0.1.0"
 
-__all__ = ["__version__", "generate_home", "load_episodes", "load_replicacad", "load_split", "make", "make_vec", "render_depth"]
+__all__ = [
+    "ACTIONS",
+    "Members",
+    "MethodSpec",
+    "Policy",
+    "Slots",
+    "__version__",
+    "evaluate",
+    "generate_home",
+    "load_agent",
+    "load_dataset",
+    "load_episodes",
+    "load_replicacad",
+    "load_split",
+    "make",
+    "make_vec",
+    "register_method",
+    "render_depth",
+    "report",
+    "train",
+]
 
 _WHERE = {
     "generate_home": "housemates.homes.generate",
@@ -27,6 +57,17 @@ _WHERE = {
     "render_depth": "housemates.render.pictures",
     "make": "housemates.envs.parallel",
     "make_vec": "housemates.envs.vector",
+    "train": "housemates.runs.train",
+    "evaluate": "housemates.evaluation.evaluate",
+    "report": "housemates.reports.report",
+    "load_agent": "housemates.agents.loaded",
+    "load_dataset": "housemates.datasets.dataset",
+    "register_method": "housemates.methods",
+    "MethodSpec": "housemates.methods",
+    "Members": "housemates.training.method",
+    "Slots": "housemates.training.rollout",
+    "Policy": "housemates.policies.policy",
+    "ACTIONS": "housemates.tasks.actions",
 }
 
 

@@ -183,7 +183,7 @@ KINDS = {
         "a.parquet",
     ),
     "dataset": Kind(
-        make_dataset, lambda folder: (datasets.describe(folder / "data"), datasets.load(folder / "data")), "data/*"
+        make_dataset, lambda folder: (datasets.describe(folder / "data"), datasets.load_dataset(folder / "data")), "data/*"
     ),
     "games": Kind(make_games, read_games, "games/*"),
     "benchmark.json": Kind(
