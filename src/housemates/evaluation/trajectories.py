@@ -15,7 +15,7 @@ import torch
 from housemates.evaluation.play import SLOTS, Mind, _Games, _Group, as_mind
 from housemates.homes.home import Home
 from housemates.policies.policy import Policy
-from housemates.render.pictures import SMALLEST
+from housemates.renderer.pictures import SMALLEST
 from housemates.sim.batch import Batch
 from housemates.sim.cameras import PICTURES, Cameras
 from housemates.sim.rules import Rules

@@ -268,11 +268,13 @@ def record(
     return recorder.finish()
 
 
-def replay(recording: Recording, home: Home | None = None) -> Recording:
+def replay(recording: Recording | Path | str, home: Home | None = None) -> Recording:
     """Play the recorded decisions again; a ValueError names the first step that comes out differently.
 
-    home: where it was played, if it is loaded already.
+    recording: one that was made here, or its file. home: where it was played, if it is loaded already or is of one's own.
     """
+    if not isinstance(recording, Recording):
+        recording = load_recording(Path(recording))
     again = _play(recording, home, recording.steps).finish()
     if again.header["digest"] != recording.header["digest"]:
         raise ValueError(_difference(recording, again))
