@@ -247,7 +247,7 @@ class Recorder:
             self._digest.update(np.ascontiguousarray(getattr(state, name)[e]).tobytes())
 
 
-def record(
+def record_batch(
     batch: Batch, home: int = 0, decide: Decide | None = None, names: Sequence[str] | None = None, most: int = 0
 ) -> Recording:
     """Play one home of a batch from its present state to the end of its episode (or for `most` steps) and record it.
