@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from gymnasium import spaces
 
+from housemates.envs.spaces import observation_space
 from housemates.envs.vector import HomesEnv, make_vec
 from housemates.sim.state import OUTCOMES
 
@@ -45,9 +45,10 @@ class SB3VecEnv(VecEnv):
         if envs.batch.autoreset:
             raise ValueError("the environment drops last observations - make it with final_observations=True")
         self.envs, self._actions = envs, np.zeros(0)
-        seen = {name: envs.single_observation_space[name] for name in envs.names}
         self._masks = np.ones((envs.num_envs, 0), bool)
-        super().__init__(envs.num_envs, spaces.Dict(seen), envs.single_action_space)
+        # The space of low-level control is the one without a mask.
+        seen = observation_space(envs.names, envs.batch.robots, envs.batch.pixels, control="low_level")
+        super().__init__(envs.num_envs, seen, envs.single_action_space)
 
     def reset(self) -> dict[str, np.ndarray]:
         """Begin episodes in all homes, from the seeds of `seed` if it was called."""

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
@@ -100,7 +99,6 @@ class HomesEnv(VectorEnv):
     """Many homes, one learner in each. Rewards are undiscounted sums since the learner's last decision."""
 
     metadata = {"render_modes": list(RENDER_MODES), "autoreset_mode": AutoresetMode.SAME_STEP}  # noqa: RUF012
-    single_observation_space: spaces.Dict
 
     def __init__(
         self,
