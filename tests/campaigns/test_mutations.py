@@ -33,6 +33,7 @@ from housemates.evaluation.holdouts import mark, read_mark
 from housemates.evaluation.rows import make_rows, read_rows, write_rows
 from housemates.grid import folder as grids
 from housemates.homes import navigation, splits
+from housemates.homes.generate import home_name
 from housemates.io import read_json, write_json
 from housemates.policies.checkpoint import load_policy, read_description
 from housemates.recordings.recording import load_recording, record_batch, save_recording
@@ -81,7 +82,7 @@ def fingerprint(found: Any) -> str:
 
 
 def homes() -> list:
-    return [dataclasses.replace(hall(), name=f"dev/{index}") for index in range(2)]
+    return [dataclasses.replace(hall(), name=home_name("dev", index)) for index in range(2)]
 
 
 def read_navigation(_: Path) -> Any:

@@ -12,6 +12,7 @@ from housemates.cli.main import main
 from housemates.grid import folder
 from housemates.grid.estimate import AGENT_SHARE, Speeds, bytes_of, finish, hours_of, parse_speeds
 from housemates.grid.plan import GRIDS, Settings, make_grid, selection
+from housemates.io import seal_again
 
 
 def grid(tmp_path, name="paper", methods=(), tasks=(), seeds=(0,), **settings):
@@ -216,6 +217,7 @@ def test_grids_from_before_budgets_in_steps_go_on(tmp_path):
     for name in ("steps", "holdout_steps"):
         del written["settings"][name]
     (tmp_path / folder.FILE).write_text(json.dumps(written))
+    seal_again(tmp_path / folder.FILE)
     assert folder.read(tmp_path).settings == Settings(decisions=99)
 
 

@@ -54,11 +54,11 @@ def refused(folder):
     "config",
     [
         SMALL,
-        PolicyConfig.laptop(network="cnn", hidden=16),
+        PolicyConfig.laptop(hidden=16),
         PolicyConfig.paper(picture=64, hidden=16),
         PolicyConfig.laptop(rgb=True),
     ],
-    ids=["state", "cnn", "paper", "rgb"],
+    ids=["state", "laptop", "paper", "rgb"],
 )
 def test_a_loaded_policy_acts_bit_for_bit_alike(config, tmp_path, observe):
     policy = Policy(config, seed=3)

@@ -36,7 +36,7 @@ def test_configs_do_not_import_torch():
         ({"observations": ("sonar",)}, "observations .* name one or more of"),
         ({"observations": ()}, "observations .* name one or more of"),
         ({"observations": ("depth", "depth")}, "each once"),
-        ({"observations": ("state",)}, "network 'cnn' needs a picture"),
+        ({"observations": ("state",)}, "network 'patches' needs a picture"),
         ({"network": "vector"}, "network 'vector' cannot see depth"),
         ({"network": "mlp"}, "no network 'mlp'"),
         ({"memory": "rnn"}, "no memory 'rnn'"),

@@ -85,3 +85,12 @@ def test_one_drops_into_an_episode_of_the_newest_checkpoint(run):
 def test_a_folder_that_is_no_run_is_one_line(tmp_path):
     with pytest.raises(FileNotFoundError, match="housemates train"):
         TrainingRun(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "content", [json.dumps({"method": "sp", "task": "tidy_house", "sha256": "0" * 64}), "[" * 100_000, "{}"]
+)
+def test_a_run_whose_config_is_not_what_was_written_is_refused(tmp_path, content):
+    (tmp_path / "config.json").write_text(content)
+    with pytest.raises(ValueError, match=r"config\.json is damaged .* - restore it from a copy"):
+        TrainingRun(tmp_path)

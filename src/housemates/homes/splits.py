@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from housemates.homes.files import load_homes, packaged_homes, save_homes
-from housemates.homes.generate import generate_home, split_size
+from housemates.homes.generate import generate_home, home_name, split_size
 from housemates.homes.home import Home
 from housemates.io import cache_folder
 
@@ -42,7 +42,7 @@ def load_split(split: str, seed: int = 0, progress: Progress | None = None) -> l
     if path.exists():
         try:
             homes = load_homes(path)
-            if [home.name for home in homes] == [f"{split}/{index}" for index in range(split_size(split)[0])]:
+            if [home.name for home in homes] == [home_name(split, index) for index in range(split_size(split)[0])]:
                 return homes
             raise ValueError(f"{path} is damaged (it holds other homes)")
         except ValueError as error:

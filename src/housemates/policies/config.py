@@ -14,7 +14,7 @@ import numpy as np
 from housemates.sim.sensors import predicates_size, state_size
 from housemates.tasks.actions import ACTIONS
 
-Network = Literal["paper", "cnn", "patches", "vector"]
+Network = Literal["paper", "patches", "vector"]
 Recurrent = Literal["lstm", "gru"]
 NETWORKS: tuple[str, ...] = get_args(Network)
 MEMORIES: tuple[str, ...] = get_args(Recurrent)
@@ -54,8 +54,8 @@ class PolicyConfig:
 
     observations: tuple[str, ...] = ("depth", "state")
     """What the policy sees, among depth, rgb, state and predicates."""
-    network: Network = "cnn"
-    """`paper` (ResNet18, raw vectors), `cnn`, `patches` (both with engineered vectors), or `vector` (no pictures)."""
+    network: Network = "patches"
+    """`paper` (ResNet18, raw vectors), `patches` (with engineered vectors), or `vector` (no pictures)."""
     picture: int = 64
     """Side length of pictures in pixels: 64, 128 or 256; without meaning when no picture is seen."""
     features: int = 256
@@ -90,10 +90,10 @@ class PolicyConfig:
             raise ValueError(f"no network '{self.network}' - choose one of: {', '.join(NETWORKS)}")
         if self.memory not in MEMORIES:
             raise ValueError(f"no memory '{self.memory}' - choose one of: {', '.join(MEMORIES)}")
-        if self.network in ("cnn", "patches") and not self.pictures:
+        if self.network == "patches" and not self.pictures:
             raise ValueError(f"network '{self.network}' needs a picture - add depth or rgb, or use network 'vector'")
         if self.network == "vector" and self.pictures:
-            raise ValueError(f"network 'vector' cannot see {' and '.join(self.pictures)} - use 'cnn', 'patches' or 'paper'")
+            raise ValueError(f"network 'vector' cannot see {' and '.join(self.pictures)} - use 'patches' or 'paper'")
         if self.pictures and self.picture not in SIZES:
             raise ValueError(f"pictures of {self.picture} pixels - choose one of: {', '.join(map(str, SIZES))}")
         for name in ("features", "hidden", "layers", "robots"):

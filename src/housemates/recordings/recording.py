@@ -358,7 +358,7 @@ def read_recording(file: BinaryIO, name: str) -> Recording:
         if version == FORMAT:
             return _assemble(header, arrays)
     except Exception as error:  # a damaged file may trip zipfile, zlib, json and numpy in any way
-        raise ValueError(f"{name} is not a whole recording ({_words(error)}) - record the episode again") from error
+        raise ValueError(f"{name} is damaged ({_words(error)}) - record the episode again") from error
     raise ValueError(f"{name} has format {version}, this version reads {FORMAT} - record the episode again")
 
 

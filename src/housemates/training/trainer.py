@@ -66,11 +66,6 @@ class Training:
     """Decides weights, episodes and everything that is drawn."""
     save_every: int = 20
     """Updates between two resume points."""
-    curriculum: int = 0
-    """Decisions over which the probability that a contact ends the episode grows from 0 to 1; 0 for the rules as they are."""
-    cut_off: float = 0.0
-    """Share of the workers whose end of a rollout ends it for the others as well (DD-PPO: 0.6). It depends on the clock, so
-    runs cannot be repeated bit by bit; 0 waits for everybody."""
     ppo: PPO = field(default_factory=PPO)
     """How policies are improved."""
     rules: Rules = field(default_factory=lambda: Rules(reward=Reward(collision="timeout")))
@@ -92,8 +87,6 @@ class Training:
                 raise ValueError(f"{name} = {getattr(self, name)} - it must not be negative")
         if self.seed < 0:
             raise ValueError(f"seed = {self.seed} - a seed must not be negative")
-        if not 0 <= self.cut_off <= 1:
-            raise ValueError(f"cut_off = {self.cut_off} - give a share from 0 to 1")
 
     def check(self) -> None:
         """Refuse settings that contradict each other; single ones may be changed one after the other before that."""
@@ -247,9 +240,6 @@ class Trainer:
             self.collector.pending = self.method.pairs(self.update, self.rng, self.batch.size, self.batch.robots) or (
                 self.collector.pending
             )
-        if self.config.curriculum:
-            ends = min(1.0, self.decisions / self.config.curriculum)
-            self.batch.numbers = self.batch.numbers._replace(collision_ends=ends)
         finished = self._collect()
         started = time.perf_counter()
         row, closed = self._update()
@@ -273,20 +263,11 @@ class Trainer:
         return self._row() | speed | row
 
     def _collect(self) -> dict[str, np.ndarray]:
-        """One rollout; with `cut_off` it ends early when enough of the other workers have finished theirs."""
+        """One rollout."""
         slots = self.collector.slots
         learners = [index for index, player in enumerate(self.players) if player.store is not None]
         wanted = int((slots.learns & np.isin(slots.player, learners)).sum()) * self.config.rollout
-        enough = None
-        if self.config.cut_off and not self.group.alone:
-
-            def enough(share: float) -> bool:
-                # As Habitat does: nobody is cut off before a quarter of its rollout.
-                return share >= 0.25 and self.group.finished(self.update) >= self.config.cut_off * self.group.size
-
-        finished = self.collector.collect(wanted, enough, self.config.rollout_steps).arrays()
-        self.group.finish(self.update)
-        return finished
+        return self.collector.collect(wanted, steps=self.config.rollout_steps).arrays()
 
     def _update(self) -> tuple[dict[str, float], int]:
         """Improve every learner; returns what is logged (means over the learners) and how many decisions were learnt from."""

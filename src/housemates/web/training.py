@@ -8,7 +8,8 @@ import math
 from pathlib import Path
 from typing import Any
 
-from housemates.agents.agent import AGENT, PARTNERS, Partner, agent, population, read_partners
+from housemates.agents.agent import AGENT, PARTNERS, RESTORE, Partner, agent, population, read_partners
+from housemates.io import read_json, reading
 from housemates.web.messages import Refused
 
 MOST_ROWS = 2000
@@ -25,11 +26,9 @@ class TrainingRun:
             raise FileNotFoundError(f"no run at {folder} (config.json is missing) - give a folder that `housemates train` made")
         self.folder = folder
         self.id = hashlib.sha256(str(folder).encode()).hexdigest()[:12]
-        try:
-            config = json.loads((folder / "config.json").read_text())
+        config = read_json(folder / "config.json", RESTORE)
+        with reading(folder / "config.json", RESTORE):
             self.method, self.task = str(config["method"]), str(config["task"])
-        except (ValueError, KeyError, TypeError) as error:
-            raise ValueError(f"{folder / 'config.json'} is damaged ({error}) - restore it from a copy") from error
 
     @property
     def title(self) -> str:

@@ -1,0 +1,1 @@
+"""Runs: a method, a task and a preset become a folder."""

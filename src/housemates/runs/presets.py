@@ -1,0 +1,149 @@
+"""Presets: what to train, how long, with which network.
+
+smoke: checks that training works, under a minute. state: no pictures, for developing methods. laptop: depth pictures of
+64 x 64 pixels for two cores. paper: the paper's network, reward and hyper-parameters (appendix A, C.3, C.4) for GPUs;
+rollouts of 128 environments x 128 steps, 100 M simulation steps a stage. How many decisions those are depends on how long
+skills take: an untrained robot decides about every 13 steps, a trained one every 2 to 6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from housemates.config import nearest
+from housemates.policies.config import PolicyConfig
+from housemates.sim.rules import Reward, Rules
+from housemates.sim.sensors import privileged_size
+from housemates.training.disturbances import Disturbances
+from housemates.training.ppo import PAPER, PPO
+from housemates.training.trainer import Training
+
+Observations = Literal["state", "depth", "blind", "predicates", "rgb"]
+
+RECIPE = PPO(learning_rate=1e-3, entropy_end=0.0, minibatches=8, decay=0.98, normalise_value=True)
+"""What learns best per minute on two cores, of all that was tried (docs/learning.md)."""
+DISTURBED = Disturbances(share=0.4)
+"""Stage 2 with undisturbed partners alone often ends with an agent that stands aside (docs/methods/disturbances.md)."""
+PAID = {"weight": 0.015, "late_weight": 0.1, "quiet": 0.05}
+"""How BDP pays for being told apart in laptop networks with short budgets (docs/methods/bdp.md)."""
+TASTE = {"taste": 1.0}
+"""Its latents' own preferences: with the paper's own numbers all of them stay alike."""
+DIVERSITY: dict[str, dict[str, Any]] = {
+    "bdp": PAID | TASTE,
+    "bdp_rgb": PAID | TASTE,
+    "bdp_state": PAID | TASTE,
+    "bdp_no_discriminator": TASTE,
+    "bdp_shared_encoder": PAID,
+    "bdp_separate": PAID,
+}
+"""Settings of the presets for small networks, by method. Who is not here trains with its own (`bdp_literal`, say)."""
+
+LAPTOP_NETWORKS: dict[str, Callable[[], PolicyConfig]] = {
+    "state": PolicyConfig.state,
+    "depth": PolicyConfig.laptop,
+    "blind": PolicyConfig.blind,
+    "predicates": PolicyConfig.predicates,
+    "rgb": lambda: PolicyConfig.laptop(rgb=True),
+}
+PAPER_NETWORKS: dict[str, Callable[[], PolicyConfig]] = {
+    "state": lambda: PolicyConfig.paper(observations=("state", "predicates")),
+    "depth": PolicyConfig.paper,
+    "blind": lambda: PolicyConfig.paper(observations=("state",)),
+    "predicates": PolicyConfig.paper_predicates,
+    "rgb": lambda: PolicyConfig.paper(rgb=True),
+}
+KITCHEN_TASKS = ("set_table", "prepare_groceries")
+"""Tasks with work in the kitchen: who has seen three kitchens only fails in a fourth (docs/learning.md)."""
+NETWORKS = {"laptop": LAPTOP_NETWORKS, "paper": PAPER_NETWORKS}
+
+
+@dataclass(frozen=True)
+class Preset:
+    """Everything about a run but its method, its task and its seed."""
+
+    purpose: str
+    """One sentence: what it is for and how long it takes."""
+    observations: Observations = "depth"
+    """What robots see if nothing else is asked for."""
+    networks: Literal["laptop", "paper"] = "laptop"
+    """Which family of networks sees it."""
+    hidden: int | None = None
+    """Units of the memory, none for the family's own."""
+    informed: bool = False
+    """Whether the critic sees the ground truth in training."""
+    split: str = "train"
+    """Where the homes come from."""
+    kitchens: str | None = None
+    """Where they come from for KITCHEN_TASKS, if not from there too."""
+    training: Training = field(default_factory=Training)
+    """How long and how widely."""
+    methods: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Settings of methods, by the method's name: what is meant for one of them never reaches another."""
+
+    def policy(self, observations: str, robots: int) -> PolicyConfig:
+        """The network for some observations."""
+        family = NETWORKS[self.networks]
+        if observations not in family:
+            raise ValueError(f"no observations '{observations}' - {nearest(observations, list(family))}")
+        config = replace(family[observations](), robots=robots, privileged=privileged_size(robots) if self.informed else 0)
+        return config if self.hidden is None else replace(config, hidden=self.hidden, features=self.hidden)
+
+    def homes(self, task: str) -> str:
+        """The split that robots train in for a task."""
+        return self.kitchens if self.kitchens and task in KITCHEN_TASKS else self.split
+
+    def settings(self, method: str, settings: Any) -> Any:
+        """A method's own settings with those that the preset has for it."""
+        return replace(settings, **self.methods.get(method, {}))
+
+
+SMOKE = Preset(
+    purpose="checks that training works on this machine, under a minute",
+    observations="state",
+    hidden=32,
+    split="dev",
+    training=Training(decisions=20_000, homes=32, rollout=16, save_every=5, ppo=PPO(learning_rate=1e-3)),
+)
+
+
+STATE = Preset(
+    purpose="develops methods without pictures; 12 million decisions, about 18 minutes of CPU time",
+    observations="state",
+    training=Training(decisions=12_000_000, homes=256, rollout=32, ppo=RECIPE, disturbances=DISTURBED),
+    methods=DIVERSITY,
+    kitchens="varied",
+)
+
+
+LAPTOP = Preset(
+    purpose="learns from depth pictures on two cores; ten million decisions, about 48 minutes of CPU time for GT Coord",
+    observations="depth",
+    informed=True,
+    training=Training(decisions=10_000_000, homes=256, rollout=32, ppo=replace(RECIPE, auxiliary=0.1), disturbances=DISTURBED),
+    methods=DIVERSITY,
+    kitchens="varied",
+)
+
+
+PAPER_PRESET = Preset(
+    purpose="repeats the paper's training on GPUs; 100 million simulation steps a stage",
+    observations="depth",
+    networks="paper",
+    training=Training(
+        decisions=0,
+        steps=100_000_000,
+        homes=128,
+        rollout=0,
+        rollout_steps=128,
+        ppo=PAPER,
+        rules=Rules(reward=Reward(collision="none")),
+    ),
+)
+
+
+__all__ = ["PRESETS", "Preset"]
+
+PRESETS = {"smoke": SMOKE, "state": STATE, "laptop": LAPTOP, "paper": PAPER_PRESET}
+"""All presets by name."""

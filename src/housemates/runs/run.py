@@ -1,0 +1,353 @@
+"""A run as a folder: config.json says everything that decides its bits; whoever has the folder can continue it.
+
+RUN/config.json
+RUN/stage1/  metrics.jsonl  members/00/{policy.safetensors, policy.json, start/, middle/}  population.json  resume/
+RUN/stage2/  metrics.jsonl  agent/{policy.safetensors, policy.json}  partners.json  resume/
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import signal
+import sys
+import time
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import housemates
+from housemates.agents.agent import PARTNERS, POPULATION, Partner, population, read_partners, resolve_all, write_partners
+from housemates.config import change, from_json, nearest, to_json
+from housemates.homes.home import Home
+from housemates.io import read_json, write_json
+from housemates.methods import METHODS
+from housemates.methods.ego import Coordination, check_partners
+from housemates.policies.checkpoint import read_description
+from housemates.policies.config import PolicyConfig
+from housemates.tasks.episodes import Episodes
+from housemates.training import distributed
+from housemates.training.checkpoint import held
+from housemates.training.checks import diverged
+from housemates.training.disturbances import Disturbances
+from housemates.training.logger import Record
+from housemates.training.method import Method
+from housemates.training.trainer import BEFORE_STEPS, Trainer, Training
+
+CONFIG = "config.json"
+STAGE = "stage1"
+STAGE2 = "stage2"
+STAGES = ((1,), (2,), (1, 2))
+REMEDY = "with other partners it will fail; train longer, or with more --change disturbances.share=0.5"
+REDRAW = 10
+"""Updates between two draws of partners in stage 2, for methods that do not say it (paper: 10)."""
+
+
+@dataclass(frozen=True)
+class Versions:
+    """What the bits of a run depend on, beside its settings and the machine."""
+
+    housemates: str = housemates.__version__
+    python: str = platform.python_version()
+    numpy: str = field(default_factory=lambda: metadata.version("numpy"))
+    numba: str = field(default_factory=lambda: metadata.version("numba"))
+    torch: str = field(default_factory=lambda: metadata.version("torch"))
+
+
+@dataclass(frozen=True)
+class Run:
+    """Everything about a run."""
+
+    method: str
+    """A key of METHODS."""
+    task: str
+    preset: str
+    """What the rest was taken from."""
+    observations: str
+    split: str
+    """Where the homes come from."""
+    robots: int
+    """Robots in each home."""
+    workers: int
+    """Processes that train together."""
+    threads: int
+    """Torch's threads in each worker."""
+    device: str
+    """cpu or cuda."""
+    policy: PolicyConfig
+    training: Training
+    """Of each stage."""
+    versions: Versions = field(default_factory=Versions)
+    stages: tuple[int, ...] = (1,)
+    """Which stages this run trains: 1 the population, 2 the coordination agent."""
+    population: tuple[str, ...] = ()
+    """Whom stage 2 trains with, as they were named; empty for the population of stage 1."""
+    zero_shot: bool = True
+    """Whether the partners of stage 2 are such that holdouts are strangers to the agent."""
+    settings: Any = None
+    """The method's own settings (METHODS[method].settings)."""
+
+    def __post_init__(self) -> None:
+        if self.method not in METHODS:
+            raise ValueError(f"no method '{self.method}' - {nearest(self.method, list(METHODS))}")
+        spec = METHODS[self.method]
+        if self.settings is None:
+            object.__setattr__(self, "settings", spec.settings)
+        for name in ("robots", "workers", "threads"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"--{name} {getattr(self, name)} - it must be at least 1")
+        if self.training.homes % self.workers:
+            raise ValueError(f"{self.training.homes} homes cannot be shared by {self.workers} workers - choose another number")
+        if spec.robots and self.robots != spec.robots:
+            what = "one robot alone" if spec.robots == 1 else f"{spec.robots} robots"
+            raise ValueError(f"the method '{self.method}' trains {what}, not {self.robots} - use --robots {spec.robots}")
+        if spec.observations and self.observations != spec.observations:
+            seen = spec.observations
+            raise ValueError(f"the method '{self.method}' sees {seen}, not {self.observations} - leave out --observations")
+        self._check_stages()
+        self.training.check()
+
+    def _check_stages(self) -> None:
+        if self.stages not in STAGES:
+            raise ValueError(f"stages {list(self.stages)} - a run trains [1], [2] or [1, 2]")
+        if 1 in self.stages and METHODS[self.method].make is None:
+            raise ValueError(f"the method '{self.method}' has no first stage - use --stage 2 --population ...")
+        if 1 in self.stages and self.population:
+            raise ValueError("--population names the partners of stage 2, this run makes its own - add --stage 2")
+        if self.stages == (2,) and not self.population:
+            raise ValueError("stage 2 needs partners - name run folders or partners with --population")
+        if 2 in self.stages and self.robots < 2:
+            raise ValueError(f"stage 2 needs at least two robots, not {self.robots} - use --stage 1 or --robots 2")
+
+
+def create(folder: Path, run: Run) -> None:
+    """Begin a run: write its config (and whom stage 2 trains with, if named) into a folder that holds no run yet."""
+    if (folder / CONFIG).exists():
+        raise ValueError(f"{folder} holds a run already - continue it with --resume {folder}, or choose another --out")
+    partners = resolve_all(run.population, run.task)
+    if partners:
+        run = replace(run, zero_shot=check_partners(partners, run.robots, METHODS[run.method].one_partner))
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if partners:
+            write_partners(folder / PARTNERS, partners, folder)
+        _write(folder, run)
+    except OSError as error:
+        raise OSError(f"cannot write to {folder}: {error.strerror or error} - choose another --out") from error
+
+
+def extend(folder: Path) -> None:
+    """Give a run of a population a second stage."""
+    run = read(folder)
+    if run.stages == (1,):
+        _write(folder, replace(run, stages=(1, 2)))
+
+
+def amend(folder: Path, run: Run, changes: Sequence[str]) -> Run:
+    """A run that diverged goes on with other settings of PPO; everything else stays as it was begun."""
+    there = any(diverged(folder / stage) for stage in (STAGE, STAGE2))
+    for setting in changes:
+        key, equals, text = setting.partition("=")
+        if not there or not equals or not key.startswith("ppo."):
+            only = "only ppo.NAME=VALUE may change, of a run that diverged"
+            raise ValueError(
+                f"a run cannot change while it is resumed ({only}) - leave out --change {setting}, or start a new one"
+            )
+        run = replace(run, training=change(run.training, key, text))
+    _write(folder, run)
+    return run
+
+
+def read(folder: Path) -> Run:
+    """The run in a folder."""
+    path = folder / CONFIG
+    if not path.is_file():
+        raise FileNotFoundError(f"no {CONFIG} in {folder} - give the folder of a run")
+    return from_json(Run, _complete(read_json(path, "restore it from a copy"), path), str(path))
+
+
+LATER = {"taste": 0.0, "late_weight": None}
+"""Settings of methods that runs of earlier versions do not have, as they were then."""
+
+
+def _complete(values: dict[str, Any], path: Path) -> dict[str, Any]:
+    """A config with the fields that runs of earlier versions do not have, and with the method's own settings."""
+    whole: dict[str, Any] = {"stages": [1], "population": [], "zero_shot": True, "settings": None} | values
+    if isinstance(whole.get("policy"), dict):
+        whole["policy"] = {"branches": False, "taste": 0.0} | whole["policy"]
+    if isinstance(whole.get("training"), dict):
+        whole["training"] = BEFORE_STEPS | {"disturbances": to_json(Disturbances())} | whole["training"]
+    spec = METHODS.get(whole.get("method", ""))
+    if spec is not None and whole["settings"] is not None:
+        known = {name: value for name, value in LATER.items() if hasattr(spec.settings, name)}
+        given = known | whole["settings"] if isinstance(whole["settings"], dict) else whole["settings"]
+        whole["settings"] = from_json(type(spec.settings), given, f"{path}: settings")
+    return whole
+
+
+def check_versions(run: Run, folder: Path) -> None:
+    """Refuse to continue a run with other versions than it began with: it would not go on bit for bit."""
+    here, there = vars(Versions()), vars(run.versions)
+    for name, version in there.items():
+        if here[name] != version:
+            raise ValueError(f"{folder} was trained with {name} {version}, here is {here[name]} - install that, or start anew")
+
+
+def complete(folder: Path, stage: int | None = None) -> bool:
+    """Whether a run (or one stage of it) has been trained to its end."""
+    run = read(folder)
+    places = {1: folder / STAGE / "members" / "00", 2: folder / STAGE2 / "agent"}
+    for number in run.stages if stage is None else (stage,):
+        if number == 1 and (folder / POPULATION).is_file():
+            continue
+        if not (places[number] / "policy.json").is_file():
+            return False
+        spent = read_description(places[number])["meta"]
+        if run.training.share(spent.get("decisions", 0), spent.get("steps", 0)) < 1:
+            return False
+    return True
+
+
+def work(
+    folder: Path,
+    load: Callable[[Run], tuple[Sequence[Home], Episodes]],
+    hours: float | None = None,
+    wandb: bool = False,
+    quiet: bool = False,
+) -> bool:
+    """Train a run from its last resume point, as this process or as one worker of a torchrun group.
+
+    load: gives the homes and episodes of a run. Returns whether the run is complete (else its time was over).
+    """
+    run = read(folder)
+    check_versions(run, folder)
+    # One process of a group holds the lock for all.
+    with held(folder) if os.environ.get("RANK", "0") == "0" else nullcontext():
+        return _work(folder, run, load, hours, wandb, quiet)
+
+
+def _work(
+    folder: Path,
+    run: Run,
+    load: Callable[[Run], tuple[Sequence[Home], Episodes]],
+    hours: float | None,
+    wandb: bool,
+    quiet: bool,
+) -> bool:
+    torch.set_num_threads(run.threads)
+    if run.device == "cuda":
+        if not torch.cuda.is_available():
+            raise ValueError(f"{folder} is a run on a GPU, and there is none here - continue it where there is one")
+        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
+    until = None if hours is None else time.monotonic() + hours * 3600
+    group = distributed.join(run.device)
+    try:
+        if group.size != run.workers:
+            raise ValueError(f"{folder} is a run of {run.workers} workers, not {group.size} - use --workers {run.workers}")
+        # One worker first: what is not in the cache yet is made once.
+        if group.rank > 0:
+            group.wait()
+        homes, episodes = load(run)
+        if group.rank == 0:
+            group.wait()
+        for stage in run.stages:
+            # A run that was copied without its resume points, say from an earlier version, is not begun anew.
+            lasts = (folder / STAGE / "resume").is_dir() and not (folder / POPULATION).is_file()
+            if stage == 1 and not lasts and complete(folder, 1):
+                continue
+            trainer = make_trainer(folder, run, stage, homes, episodes, group)
+            trainer.load()
+            if not _train(folder, run, stage, trainer, until, wandb, quiet):
+                return False
+            if group.rank == 0 and (fault := trainer.verdict()):
+                print(f"housemates: {folder}: {fault} - {REMEDY}", file=sys.stderr, flush=True)
+            if stage == 1 and group.rank == 0:
+                write_population(folder, run, trainer)
+            group.wait()
+        return True
+    except RuntimeError as error:
+        if not distributed.lost(error):
+            raise
+        raise OSError(f"worker {group.rank} has lost another one - see its own words, then use --resume {folder}") from error
+    finally:
+        distributed.leave()
+
+
+def make_trainer(
+    folder: Path, run: Run, stage: int, homes: Sequence[Home], episodes: Episodes, group: distributed.Group
+) -> Trainer:
+    """What trains one stage of a run, at its beginning."""
+    pixels, seed = run.policy.picture, run.training.seed
+    meta = {"method": run.method, "task": run.task, "observations": run.observations, "stage": stage}
+    method: Method
+    if stage == 1:
+        spec = METHODS[run.method]
+        if spec.make is None:
+            raise ValueError(f"the method '{run.method}' has no first stage - use --stage 2 --population ...")
+        method = spec.make(run.policy, run.robots, seed, run.settings)
+        meta["settings"] = to_json(run.settings)
+    else:
+        redraw, one = getattr(run.settings, "redraw", REDRAW), METHODS[run.method].one_partner
+        method = Coordination(run.policy, run.robots, seed, partners_of(folder), redraw, one)
+        pixels = method.pixels or pixels
+        meta["zero_shot"] = run.zero_shot
+    place = folder / (STAGE if stage == 1 else STAGE2)
+    return Trainer(run.training, method, episodes, homes, place, run.robots, group, pixels, run.device, stage, meta)
+
+
+def partners_of(folder: Path) -> list[Partner]:
+    """Whom the coordination agent of a run trains with; noted in stage2/partners.json before it begins."""
+    if not (folder / PARTNERS).is_file():
+        write_partners(folder / PARTNERS, population(folder), folder)
+    return read_partners(folder / PARTNERS, folder)
+
+
+def write_population(folder: Path, run: Run, trainer: Trainer) -> None:
+    """Tell who belongs to the population that stage 1 has made, and how well each of them did lately."""
+    entries = []
+    for partner in trainer.method.population():
+        description = read_description(folder / STAGE / partner.path)
+        place = partner.path.removesuffix("/start").removesuffix("/middle")
+        meta = description["meta"] | {"sha256": description["weights"]["sha256"], "robots": run.robots, "holdout": False}
+        if place == partner.path:
+            index = next(k for k, trains in enumerate(trainer.method.trains) if trains and trainer.method.place(k) == place)
+            meta |= trainer.standing(index, partner.latent if partner.kind == "latent" else None)
+        entries.append(replace(partner, path=f"{STAGE}/{partner.path}", meta=meta))
+    write_partners(folder / POPULATION, entries, folder)
+
+
+def _train(folder: Path, run: Run, stage: int, trainer: Trainer, until: float | None, wandb: bool, quiet: bool) -> bool:
+    """Train a stage to its end (True) or until its time is over (False)."""
+    numbered = f" stage {stage}" if len(run.stages) > 1 else ""
+    title = f"{run.method}{numbered}, {run.task}, {run.observations} ({folder})"
+    shown = trainer.group.rank == 0 and not quiet
+    record = Record(trainer.folder, title, run.training.budget, wandb, to_json(run)) if shown else nullcontext()
+    with stopping(trainer), record as show:
+        return trainer.run(show, None if until is None else until - time.monotonic())
+
+
+def _write(folder: Path, run: Run) -> None:
+    write_json(folder / CONFIG, to_json(run))
+
+
+@contextmanager
+def stopping(trainer: Trainer) -> Generator[None]:
+    """While a trainer runs, the first interrupt ends it after its present update, with a resume point; the second at once."""
+    before: dict[int, Any] = {}
+
+    def stop(number: int, frame: object) -> None:
+        trainer.stopping = True
+        signal.signal(number, before[number])
+
+    for number in distributed.pausing():
+        before[number] = signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
