@@ -2,7 +2,9 @@
 
     python examples/own_partner.py --episodes 20
 
-The command line takes it too: housemates evaluate --partners own_partner:helper ... in the folder of this file.
+The command line takes it too, in the folder of this file:
+
+    housemates evaluate --agents pretrained/bdp-tidy_house-depth --partners own_partner:helper
 """
 
 import numpy as np
@@ -24,17 +26,17 @@ def helper(obs: dict[str, np.ndarray]) -> np.ndarray:
     return np.where(done & ~holding, NO_OP, np.where(holding, bring, fetch))
 
 
-def main(task: str = "tidy_house", episodes: int = 20, split: str = "dev") -> float:
-    """How often the helper and a scripted robot that does the other half succeed together.
+def main(episodes: int = 20, split: str = "dev") -> float:
+    """How often the helper and a scripted robot that does the other half succeed together in Tidy House.
 
     Args:
-        task: tidy_house, set_table or prepare_groceries.
         episodes: how many are played.
         split: where the homes come from.
     """
     team = ["script/first_half", helper]
     outcomes = [
-        housemates.record(team, task, split, episode, observations="state").header["outcome"] for episode in range(episodes)
+        housemates.record(team, "tidy_house", split, episode, observations="state").header["outcome"]
+        for episode in range(episodes)
     ]
     success = outcomes.count("success") / episodes
     print(f"{success:.0%} of {episodes} episodes succeed; collisions: {outcomes.count('collision')}")

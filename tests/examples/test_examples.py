@@ -69,3 +69,20 @@ def test_stable_baselines3_trains():
     pytest.importorskip("stable_baselines3")
     points = load("sb3").main(steps=2048, num_envs=16, rollout=64, split="dev")
     assert [steps for steps, *_ in points] == [1024, 2048]
+
+
+def rise(curve):
+    """How much the mean return grows from the first to the last point of a curve."""
+    return curve[-1][1] - curve[0][1]
+
+
+@pytest.mark.slow
+def test_ppo_in_one_file_learns():
+    example = load("ppo_single_file")
+    assert rise(example.train(example.Args(steps=120_000))) > 4
+
+
+@pytest.mark.slow
+def test_ppo_of_stable_baselines3_learns():
+    pytest.importorskip("stable_baselines3")
+    assert rise(load("sb3").main(steps=120_000)) > 4
