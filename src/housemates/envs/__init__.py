@@ -1,1 +1,1 @@
-"""Environments: PettingZoo (`parallel`), Gymnasium (`single`, `vector`, `ids`), Stable-Baselines3 (`sb3`). The core is `sim.Batch`."""
+"""Environments over `sim.Batch`: PettingZoo (`parallel`), Gymnasium (`single`, `vector`, `ids`), Stable-Baselines3 (`sb3`)."""
