@@ -44,6 +44,7 @@ def test_gymnasium_accepts_the_environment(control):
     check_env(make(control=control, partner="second_half", observations="depth", size=16).unwrapped)
 
 
+@pytest.mark.filterwarnings("error")
 def test_a_step_is_that_of_the_vector_environment():
     env, envs = make(partner="second_half"), housemates.make_vec("tidy_house", 1, partner="second_half", **options())
     one, _ = env.reset(seed=5)
