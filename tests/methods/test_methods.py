@@ -12,7 +12,8 @@ from housemates.evaluation.play import play
 from housemates.io import seal_again
 from housemates.methods import METHODS
 from housemates.policies.config import PolicyConfig
-from housemates.runs.run import Run, complete, create, read, work
+from housemates.run_folder import RunFolder
+from housemates.runs.run import Run, create, read, work
 from housemates.training.ppo import PPO
 from housemates.training.trainer import Training
 
@@ -61,7 +62,7 @@ def trained(tmp_path_factory):
 @pytest.mark.parametrize("method", STAGE_1)
 def test_every_method_trains_to_its_end_and_leaves_its_population(method, trained):
     folder = trained(method)
-    assert complete(folder)
+    assert RunFolder(folder).complete()
     assert [p.name.rpartition("/")[2] for p in population(folder)] == NAMES.get(method, LATENTS)
     for partner in population(folder):
         assert partner.meta["method"] == method
