@@ -36,7 +36,7 @@ from housemates.homes import navigation, splits
 from housemates.homes.generate import home_name
 from housemates.io import read_json, write_json
 from housemates.policies.checkpoint import load_policy, read_description
-from housemates.recordings.recording import load_recording, record, save_recording
+from housemates.recordings.recording import load_recording, record_batch, save_recording
 from housemates.run_folder import RunFolder
 from housemates.runs.run import read as read_run
 from housemates.tasks import episodes as sets
@@ -129,7 +129,7 @@ def played(seed: int) -> Any:
     for robot, name in enumerate(("first_half", "second_half")):
         batch.script(robot, batches.script(name))
     batch.reset(np.array([seed]))
-    return record(batch, most=40)
+    return record_batch(batch, most=40)
 
 
 def make_games(folder: Path) -> None:
