@@ -7,9 +7,11 @@ import difflib
 import json
 import math
 import types
+from collections.abc import Mapping
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 Config = TypeVar("Config")
+Entry = TypeVar("Entry")
 _HUGE = 10**300
 """Beyond what a float can hold, or near it."""
 
@@ -30,7 +32,11 @@ def from_json(kind: type[Config], values: Any, where: str) -> Config:
     absent = [key for key in hints if key not in values]
     if absent:
         raise ValueError(f"{where} lacks '{absent[0]}' - restore the file as it was written")
-    return kind(**{key: _value(hints[key], values[key], f"{where}: {key}") for key in hints})
+    fields = {key: _value(hints[key], values[key], f"{where}: {key}") for key in hints}
+    try:
+        return kind(**fields)
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from error
 
 
 def change(config: Config, key: str, text: str) -> Config:
@@ -58,6 +64,13 @@ def nearest(word: str, known: list[str]) -> str:
     return f"did you mean '{close[0]}'?" if close else f"choose one of: {', '.join(known)}"
 
 
+def chosen(table: Mapping[str, Entry], name: str, what: str) -> Entry:
+    """The entry of that name; what: the word for one of them in the error."""
+    if name not in table:
+        raise ValueError(f"no {what} '{name}' - {nearest(name, list(table))}")
+    return table[name]
+
+
 def _value(hint: Any, value: Any, where: str) -> Any:
     """A JSON value as the type a field asks for."""
     origin, choices = get_origin(hint), get_args(hint)
@@ -77,6 +90,10 @@ def _value(hint: Any, value: Any, where: str) -> Any:
         if not isinstance(value, list | tuple):
             raise ValueError(f"{where} = {value!r} - it must be a list")
         return tuple(_value(choices[0], item, where) for item in value)
+    if origin is dict:
+        if not isinstance(value, dict):
+            raise ValueError(f"{where} = {value!r} - it must be an object with entries by name")
+        return {str(key): _value(choices[1], item, f"{where}.{key}") for key, item in value.items()}
     if hint is float and isinstance(value, int | float) and not isinstance(value, bool):
         number = float(value) if abs(value) < _HUGE else math.nan
         if not math.isfinite(number):

@@ -27,7 +27,7 @@ from helpers.learners import trainer
 from helpers.rooms import hall
 from helpers.small_runs import small_run
 from housemates import datasets
-from housemates.agents.agent import PARTNERS, Agent, agent, population, read_partners, scripted
+from housemates.agents.agent import Agent, agent, population, read_partners, scripted
 from housemates.evaluation.crossplay import pair_up
 from housemates.evaluation.holdouts import mark, read_mark
 from housemates.evaluation.rows import make_rows, read_rows, write_rows
@@ -36,7 +36,8 @@ from housemates.homes import navigation, splits
 from housemates.homes.generate import home_name
 from housemates.io import read_json, write_json
 from housemates.policies.checkpoint import load_policy, read_description
-from housemates.recordings.recording import load_recording, record, save_recording
+from housemates.recordings.recording import load_recording, record_batch, save_recording
+from housemates.run_folder import RunFolder
 from housemates.runs.run import read as read_run
 from housemates.tasks import episodes as sets
 from housemates.training import checkpoint as resume
@@ -118,7 +119,7 @@ def make_run(folder: Path) -> None:
 
 def read_whole_run(folder: Path) -> Any:
     run = folder / "run"
-    partners = [*population(run), *read_partners(run / PARTNERS, run), agent(run)]
+    partners = [*population(run), *read_partners(RunFolder(run).partners, run), agent(run)]
     found = [dataclasses.asdict(one) for one in partners]
     return found, dataclasses.asdict(read_run(run)), read_mark(run), read_json(run / "diversity.json", "mend it")
 
@@ -128,7 +129,7 @@ def played(seed: int) -> Any:
     for robot, name in enumerate(("first_half", "second_half")):
         batch.script(robot, batches.script(name))
     batch.reset(np.array([seed]))
-    return record(batch, most=40)
+    return record_batch(batch, most=40)
 
 
 def make_games(folder: Path) -> None:
@@ -182,7 +183,7 @@ KINDS = {
         "a.parquet",
     ),
     "dataset": Kind(
-        make_dataset, lambda folder: (datasets.describe(folder / "data"), datasets.load(folder / "data")), "data/*"
+        make_dataset, lambda folder: (datasets.describe(folder / "data"), datasets.load_dataset(folder / "data")), "data/*"
     ),
     "games": Kind(make_games, read_games, "games/*"),
     "benchmark.json": Kind(

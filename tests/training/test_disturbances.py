@@ -8,12 +8,12 @@ import pytest
 from helpers.batches import episodes, home, make
 from helpers.learners import SHORT, TINY, player, slots
 from housemates.agents.agent import learned
-from housemates.cli.train import new_run
 from housemates.methods.ego import Coordination
 from housemates.policies.checkpoint import save_policy
 from housemates.policies.config import PolicyConfig
 from housemates.policies.policy import Policy
 from housemates.runs.presets import PRESETS
+from housemates.runs.train import new_run
 from housemates.sim.rules import Rules
 from housemates.sim.sensors import ABSENT, FIRST_PARTNER
 from housemates.tasks.actions import ACTIONS, NO_OP

@@ -1,7 +1,7 @@
 """An agent that has learnt to stand aside, kept as a case: every place that should say so says so.
 
 `free_rider/` was trained in the hand-made hall beside `script/solo`, which does the whole task. With `tests` in PYTHONPATH,
-`python tests/learning/test_free_rider.py FOLDER` trains another one in half a minute.
+`python tests/training/test_free_rider.py FOLDER` trains another one in half a minute.
 """
 
 import json

@@ -6,7 +6,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from housemates.render.pictures import NEAR
+from housemates.renderer.pictures import NEAR
 from housemates.sim.batch import Batch
 from housemates.sim.cameras import Cameras, follow, overhead
 

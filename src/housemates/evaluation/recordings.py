@@ -50,7 +50,6 @@ def record_game(
 
 MOST = 5
 """Games that are kept."""
-FOLDER = "recordings"
 """Where they lie, beside the rows."""
 
 

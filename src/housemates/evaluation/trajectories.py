@@ -17,7 +17,7 @@ from housemates.agents.functions import FunctionPolicy
 from housemates.evaluation.play import SLOTS, Games, as_teams
 from housemates.homes.home import Home
 from housemates.policies.policy import Policy
-from housemates.render.pictures import SMALLEST
+from housemates.renderer.pictures import SMALLEST
 from housemates.sim.batch import Batch
 from housemates.sim.cameras import PICTURES
 from housemates.sim.rules import Rules

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from housemates import run_folder
 from housemates.agents.actors import load_actors
 from housemates.agents.agent import BEST_RESPONSE, Agent, is_holdout
 from housemates.policies.config import PolicyConfig
@@ -94,4 +95,4 @@ class Coordination(Members):
 
     def place(self, player: int) -> str:
         """There is only one agent."""
-        return "agent"
+        return run_folder.AGENT

@@ -35,8 +35,6 @@ MOST = {"features": 8192, "hidden": 8192, "layers": 16, "latent": 1024, "privile
 """Largest numbers, far beyond any network that is trained here: a file that says more is refused before it takes memory."""
 NUMBERS = 1_000_000_000
 """Weights in the memory and behind it, about; likewise."""
-LATER = ("branches", "taste")
-"""Fields that the first policies were written without; they have the defaults of these."""
 
 
 def seen_as(config: Any, name: str, usual: type) -> type:
@@ -143,25 +141,6 @@ class PolicyConfig:
     def observation_spec(self) -> dict[str, dict[str, list]]:
         """Shape and allowed number types of every observation, ready for JSON."""
         return {name: {"shape": list(self.shape(name)), "types": list(TYPES[name])} for name in self.observations}
-
-    def to_json(self) -> dict[str, Any]:
-        """The fields as JSON values."""
-        return {**dataclasses.asdict(self), "observations": list(self.observations)}
-
-    @classmethod
-    def from_json(cls, values: dict[str, Any]) -> PolicyConfig:
-        """The inverse of `to_json`; unknown, missing or ill-typed fields are errors."""
-        fields = {field.name: field.default for field in dataclasses.fields(cls)}
-        values = {name: fields[name] for name in LATER} | values
-        unknown, absent = sorted(values.keys() - fields), sorted(fields.keys() - values)
-        if unknown or absent:
-            what = f"unknown field '{unknown[0]}'" if unknown else f"no field '{absent[0]}'"
-            raise ValueError(f"policy config has {what} - its fields are: {', '.join(fields)}")
-        for name, default in fields.items():
-            kind = list if name == "observations" else type(default)
-            if type(values[name]) is not kind:
-                raise ValueError(f"policy config has {name} = {values[name]!r} - it must be of type {kind.__name__}")
-        return cls(**values)
 
     @classmethod
     def paper(cls, *, rgb: bool = False, **changes: Any) -> PolicyConfig:

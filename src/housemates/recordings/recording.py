@@ -9,19 +9,20 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 
 from housemates import __version__
+from housemates.config import from_json, to_json
 from housemates.homes.home import Home
 from housemates.io import write_whole
 from housemates.recordings.events import happened, plan_of
 from housemates.recordings.files import read_arrays
 from housemates.sim.batch import Batch, Step
-from housemates.sim.rules import Reward, Rules
+from housemates.sim.rules import Rules
 from housemates.sim.scripts import SCRIPTS
 from housemates.sim.state import MOST_ROBOTS, MUST_DECIDE, OUTCOMES, STATE, copy_of
 from housemates.tasks.actions import ACTIONS, NO_OP
@@ -118,9 +119,7 @@ class Recording:
     @property
     def rules(self) -> Rules:
         """The rules it was played by."""
-        found: dict[str, Any] = dict(self.header["rules"])
-        found["thresholds"], found["reward"] = tuple(found["thresholds"]), Reward(**found["reward"])
-        return Rules(**found)
+        return from_json(Rules, self.header["rules"], "the recording: rules")
 
     def episodes(self) -> Episodes:
         """The episode as a set of one, played in a list of one home."""
@@ -217,7 +216,7 @@ class Recorder:
             "home": batch.homes[home].name,
             "home_hash": batch.homes[home].content_hash,
             "episode_id": int(batch.episodes.id[row]),
-            "rules": asdict(batch.rules),
+            "rules": to_json(batch.rules),
             "robots": self.names,
             "actions": list(ACTIONS),
             "steps": self.tick_number,
@@ -253,7 +252,7 @@ class Recorder:
             self._digest.update(np.ascontiguousarray(getattr(state, name)[e]).tobytes())
 
 
-def record(
+def record_batch(
     batch: Batch, home: int = 0, decide: Decide | None = None, names: Sequence[str] | None = None, most: int = 0
 ) -> Recording:
     """Play one home of a batch from its present state to the end of its episode (or for `most` steps) and record it.
@@ -274,11 +273,13 @@ def record(
     return recorder.finish()
 
 
-def replay(recording: Recording, home: Home | None = None) -> Recording:
+def replay(recording: Recording | Path | str, home: Home | None = None) -> Recording:
     """Play the recorded decisions again; a ValueError names the first step that comes out differently.
 
-    home: where it was played, if it is loaded already.
+    recording: one that was made here, or its file. home: where it was played, if it is loaded already or is of one's own.
     """
+    if not isinstance(recording, Recording):
+        recording = load_recording(Path(recording))
     again = _play(recording, home, recording.steps).finish()
     if again.header["digest"] != recording.header["digest"]:
         raise ValueError(_difference(recording, again))

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from housemates.agents.actors import Actors, load_actors
-from housemates.agents.agent import AGENT, Agent, scripted
+from housemates.agents.agent import Agent, scripted
 from housemates.homes.home import OPENABLE, Home
-from housemates.recordings.captions import ENDS, PLACES, TASKS
+from housemates.recordings.captions import ENDS
 from housemates.recordings.recording import Recorder, Recording, batch_of, resume
+from housemates.run_folder import AGENT, RunFolder
 from housemates.sim.batch import Batch
 from housemates.sim.rules import Rules
 from housemates.sim.scripts import SCRIPTS, script
@@ -36,19 +37,13 @@ from housemates.tasks.actions import (
 from housemates.tasks.episodes import Episodes
 from housemates.tasks.tasks import get_task
 from housemates.web.messages import Refused
+from housemates.web.phrases import buttons, instructions, subgoals, task_title
 from housemates.web.validation import check_in_home
 from housemates.web.views import belief, episode_in_words, events_in_words, things_of
 
 PERSON = Agent("person", "person")
 OFFERED = ("solo", "first_half", "second_half", "noop")
 """Scripts that the page offers."""
-TITLES = {
-    "script/solo": "a script that does the whole task",
-    "script/first_half": "a script for the first object",
-    "script/second_half": "a script for the second object",
-    "script/noop": "nobody: the robot stands still",
-    "random": "chance: any action, each as likely",
-}
 
 
 def everybody(more: Sequence[Agent] = ()) -> dict[str, Agent]:
@@ -61,22 +56,11 @@ def everybody(more: Sequence[Agent] = ()) -> dict[str, Agent]:
 
 def lent(run: Path) -> list[str]:
     """Whom the folder of a run offers, as names for `resolve`: its agent first, then its population, if it has them yet."""
-    if not (run / "config.json").is_file():
+    place = RunFolder(run)
+    if not place.exists():
         return []
-    found = [str(run / "agent")] if (run / AGENT / "policy.json").is_file() else []
-    return found + ([str(run)] if any(run.glob("stage1/members/*/policy.json")) else [])
-
-
-def title(partner: Agent) -> str:
-    """What a partner is called on the page."""
-    meta = partner.meta
-    method = meta.get("method")
-    if partner.name in TITLES:
-        return TITLES[partner.name]
-    if method and partner.name.startswith(f"{meta.get('task')}/") and "member" in meta:
-        # What comes with the package has a path for a name, too long to be read.
-        return f"trained robot: {method} from {meta['observations']}, {meta['seed']}-{meta['member']}"
-    return f"{partner.name} ({method})" if method else partner.name
+    found = [str(run / AGENT)] if place.has_agent() else []
+    return found + ([str(run)] if place.members() else [])
 
 
 def seat(batch: Batch, robot: int, partner: Agent) -> None:
@@ -107,23 +91,6 @@ KEYS = {"forward": MOVE_FORWARD, "left": TURN_LEFT, "right": TURN_RIGHT}
 """The primitive that each key stands for."""
 ALWAYS = sum(1 << a for a in range(len(ACTIONS)) if a < PICK or a >= NO_OP)
 """Bits of the actions that can always start."""
-INSTRUCTIONS = {
-    "tidy_house": (
-        "Bring both objects to their places: see-through copies of them show where.",
-        "Your partner works too: share the work, and do not bump into each other.",
-    ),
-    "set_table": (
-        "Bring the bowl to the table and the apple into the bowl, in any order: see-through copies of them show where.",
-        "The bowl is in the right drawer, the apple in the fridge. Both are closed: open them.",
-        "Your partner works too: share the work, and do not bump into each other.",
-    ),
-    "prepare_groceries": (
-        "Bring the object in the open fridge to the counter, and the object on the table into the fridge.",
-        "See-through copies of them show where.",
-        "Your partner works too: share the work, and do not bump into each other.",
-    ),
-}
-"""What a person is told, by task."""
 
 
 class LiveRecorder(Recorder):
@@ -149,7 +116,7 @@ class Game:
         self.things = things_of([int(kind) for kind in self.episode["kind"][0]])
         self.thoughts: dict[int, dict[str, Any]] = {}
         """The last decision of each policy, by robot."""
-        self._wish: list[int] = []
+        self._queue: list[int] = []
         self._cut = False
         self._keys: dict[str, int] = {}
 
@@ -160,25 +127,25 @@ class Game:
 
     def act(self, action: int) -> None:
         """The person wants to start an action at once."""
-        self._wish, self._cut = [action], True
+        self._queue, self._cut = [action], True
         self._keys.clear()
 
     def click(self, entity: int) -> None:
         """The person wants to do the sensible thing at an entity: go there, then what can be done there."""
         after = self._after(entity)
         near = after is not None and self.may(self.human, after)
-        self._wish = [after] if near and after is not None else [entity] if after is None else [entity, after]
+        self._queue = [after] if near and after is not None else [entity] if after is None else [entity, after]
         closed = self._closed_around(entity)
         if closed is not None and after is not None:
             # Nobody can pick what is behind a closed door: it is opened first.
-            self._wish = [ENTITIES.index(OPENABLE[closed]), OPEN + closed, *self._wish]
+            self._queue = [ENTITIES.index(OPENABLE[closed]), OPEN + closed, *self._queue]
         self._cut = True
         self._keys.clear()
 
     def key(self, name: str, down: bool) -> None:
         """The person presses or releases the key of a primitive."""
         if down:
-            self._wish = []
+            self._queue = []
             self._keys.setdefault(name, 0)
         else:
             self._keys.pop(name, None)
@@ -186,9 +153,9 @@ class Game:
     def stop(self) -> None:
         """The person wants to stand still."""
         self._keys.clear()
-        self._wish, self._cut = [], False
+        self._queue, self._cut = [], False
         if self.human >= 0 and not self.over and self.batch.state.action[0, self.human] != MUST_DECIDE:
-            self._wish, self._cut = [NO_OP], True
+            self._queue, self._cut = [NO_OP], True
 
     def tick(self) -> None:
         """One step of the home."""
@@ -224,19 +191,18 @@ class Game:
 
     def events(self, start: int = 0) -> list[dict[str, Any]]:
         """What has happened, from event number `start` on, in words."""
-        return events_in_words(self.recorder.events[start:], self.things)
+        return events_in_words(self.recorder.events[start:], self.things, self.human)
 
     def subgoals(self) -> list[str]:
         """The task's sub-goals in words."""
-        words = PLACES | dict(zip(OBJECTS, self.things, strict=True))
-        return [f"{s.verb} the {words.get(s.thing, s.thing)}" for s in self.task.subgoals]
+        return subgoals(self.task.name, self.things)
 
     def describe(self) -> dict[str, Any]:
         """What a page must know of the game before its first frame."""
         home = self.batch.homes[0]
         return {
             "task": self.task.name,
-            "title": f"{TASKS[self.task.name]}, home {home.name}, episode {int(self.episode['id'][0])}",
+            "title": f"{task_title(self.task.name)}, home {home.name}, episode {int(self.episode['id'][0])}",
             "home": home.name,
             "home_hash": home.content_hash,
             "episode_id": int(self.episode["id"][0]),
@@ -245,8 +211,9 @@ class Game:
             "horizon": self.batch.rules.horizon,
             "first": self.first,
             "solo_steps": self.solo_steps,
-            "instructions": list(INSTRUCTIONS[self.task.name]),
+            "instructions": instructions(self.task.name),
             "subgoals": self.subgoals(),
+            "buttons": buttons(self.task.name, self.things),
             **episode_in_words(self.episode),
         }
 
@@ -273,9 +240,9 @@ class Game:
             name = min(self._keys, key=lambda k: self._keys[k])
             self._keys[name] = max(self._keys.values()) + 1
             return KEYS[name]
-        if self._wish and (free or self._cut):
+        if self._queue and (free or self._cut):
             self._cut = False
-            return self._wish.pop(0)
+            return self._queue.pop(0)
         return None
 
     def _after(self, entity: int) -> int | None:
