@@ -95,7 +95,7 @@ def test_the_agent_begins_with_weights_of_its_own(partners):
 
 
 def test_scripts_chance_and_functions_are_partners_too(tmp_path, monkeypatch):
-    monkeypatch.syspath_prepend("tests/policies")
+    monkeypatch.syspath_prepend("tests/agents")
     partners = [*resolve("script/solo"), *resolve("random"), *resolve("test_partners:forward")]
     trainer = stage2(tmp_path / "run", partners, redraw=1)
     assert trainer.run()
