@@ -1,6 +1,7 @@
 """housemates: train and test robots that must work with partners they have never met, in furnished homes.
 
-The names below are found on first use, so that `import housemates` is quick and loads neither torch nor a mesh reader.
+The public names are found on first use, so that `import housemates` is quick and loads neither torch nor a mesh reader. The
+import registers the Gymnasium ids (`gymnasium.make("housemates/TidyHouse-v0")`).
 """
 
 from importlib import import_module
@@ -10,6 +11,7 @@ if TYPE_CHECKING:
     from housemates.agents.loaded import load_agent
     from housemates.datasets.dataset import load_dataset
     from housemates.envs.parallel import make
+    from housemates.envs.record import record
     from housemates.envs.vector import make_vec
     from housemates.evaluation.evaluate import evaluate
     from housemates.homes.generate import generate_home
@@ -17,11 +19,14 @@ if TYPE_CHECKING:
     from housemates.homes.splits import load_split
     from housemates.methods import MethodSpec, register_method
     from housemates.policies.policy import Policy
-    from housemates.render.pictures import render_depth
+    from housemates.recordings.recording import replay
+    from housemates.renderer.pictures import render
     from housemates.reports.report import report
     from housemates.runs.train import train
+    from housemates.sim.rules import Reward, Rules
     from housemates.tasks.actions import ACTIONS
     from housemates.tasks.episodes import load_episodes
+    from housemates.tasks.task import Task
     from housemates.training.method import Members
     from housemates.training.rollout import Slots
 
@@ -32,7 +37,10 @@ __all__ = [
     "Members",
     "MethodSpec",
     "Policy",
+    "Reward",
+    "Rules",
     "Slots",
+    "Task",
     "__version__",
     "evaluate",
     "generate_home",
@@ -43,18 +51,15 @@ __all__ = [
     "load_split",
     "make",
     "make_vec",
+    "record",
     "register_method",
-    "render_depth",
+    "render",
+    "replay",
     "report",
     "train",
 ]
 
 _WHERE = {
-    "generate_home": "housemates.homes.generate",
-    "load_split": "housemates.homes.splits",
-    "load_replicacad": "housemates.homes.replicacad.scene",
-    "load_episodes": "housemates.tasks.episodes",
-    "render_depth": "housemates.render.pictures",
     "make": "housemates.envs.parallel",
     "make_vec": "housemates.envs.vector",
     "train": "housemates.runs.train",
@@ -68,7 +73,18 @@ _WHERE = {
     "Slots": "housemates.training.rollout",
     "Policy": "housemates.policies.policy",
     "ACTIONS": "housemates.tasks.actions",
+    "load_split": "housemates.homes.splits",
+    "load_episodes": "housemates.tasks.episodes",
+    "generate_home": "housemates.homes.generate",
+    "load_replicacad": "housemates.homes.replicacad.scene",
+    "render": "housemates.renderer.pictures",
+    "Task": "housemates.tasks.task",
+    "Rules": "housemates.sim.rules",
+    "Reward": "housemates.sim.rules",
+    "record": "housemates.envs.record",
+    "replay": "housemates.recordings.recording",
 }
+"""Where each public name is defined, one line each."""
 
 
 def __getattr__(name: str) -> Any:
@@ -79,3 +95,7 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+# Not an import statement: modules that take the version from here do not thereby import environments.
+import_module("housemates.envs.ids").register_ids()

@@ -7,9 +7,11 @@ import torch
 from helpers.batches import episodes, home, make
 from helpers.exports import SHORT, export, pairs, policies
 from housemates import datasets
+from housemates.agents.actors import load_actors
 from housemates.agents.agent import scripted
-from housemates.evaluation.crossplay import Pair, crossplay, minds, pair_up
-from housemates.evaluation.play import CHUNK, mixed, sample, seat_order, uniform
+from housemates.agents.draws import mixed, sample, uniform
+from housemates.evaluation.crossplay import Pair, crossplay, pair_up
+from housemates.evaluation.play import CHUNK, seat_order
 from housemates.recordings.events import plan_of
 from housemates.sim.rules import Rules
 from housemates.sim.scripts import script
@@ -37,7 +39,7 @@ def data(folder, teams):
 
 def by_hand(pair: Pair, episode: int, seed: int) -> list[dict]:
     """The decisions of one game, played alone and one simulation step at a time; rewards are counted step by step."""
-    team, order = [minds([who])[who] for who in (pair.agent, *pair.partners)], seat_order(np.array([episode]), 2)[0]
+    team, order = [load_actors([who])[who] for who in (pair.agent, *pair.partners)], seat_order(np.array([episode]), 2)[0]
     mind = {int(order[seat]): team[seat] for seat in range(2)}
     batch = make(rules=SHORT, stored_spawns=True, autoreset=False)
     for robot, who in mind.items():

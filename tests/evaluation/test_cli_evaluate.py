@@ -81,7 +81,7 @@ def test_a_function_that_only_the_run_names_is_refused_and_one_that_is_allowed_p
     payload += "def act(seen):\n    return np.full(len(seen['state']), 21)\n"
     (run / "payload.py").write_text(payload)
     members = partners.read_partners(RunFolder(run).partners, run)
-    friend = partners.Partner("friend", "function", "pbt.payload:act")
+    friend = partners.Agent("friend", "function", "pbt.payload:act")
     partners.write_partners(RunFolder(run).partners, [*members, friend], run)
     said = told(capsys, "evaluate", str(run), *FEW)
     assert "stage2/partners.json names the function 'pbt.payload:act'" in said

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from housemates.agents.agent import Partner, load, resolve
+from housemates.agents.agent import Agent, load, resolve
 
 
 class LoadedAgent:
     """A policy with the memory of the robots it moves: `reset(n)` at the beginning, then `act` once for every decision."""
 
-    def __init__(self, agent: Partner, greedy: bool = False, seed: int = 0) -> None:
+    def __init__(self, agent: Agent, greedy: bool = False, seed: int = 0) -> None:
         """agent: a learned policy, a latent, the random policy or a function; seed: of the sampled actions."""
         policy: Any = load(agent)
         if policy is None:

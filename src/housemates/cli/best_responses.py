@@ -17,7 +17,7 @@ from housemates.run_folder import ROWS, RunFolder, is_run, runs_in
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from housemates.agents.agent import Partner
+    from housemates.agents.agent import Agent
 
 
 def best_responses(
@@ -110,7 +110,7 @@ def best_responses(
     print(f"{len(runs)} best responses - BR-Prox of a run: housemates report RUN {folder / ROWS}")
 
 
-def named(partners: Sequence[Partner]) -> dict[str, str]:
+def named(partners: Sequence[Agent]) -> dict[str, str]:
     """For each partner, by its name, a text that means it and nobody else."""
     from housemates.agents.agent import resolve
     from housemates.evaluation.crossplay import identity

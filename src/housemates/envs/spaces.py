@@ -11,6 +11,7 @@ from gymnasium import spaces
 
 from housemates.envs.loading import load_homes, load_set
 from housemates.homes.home import Home
+from housemates.policies.config import PolicyConfig
 from housemates.sim.batch import Batch
 from housemates.sim.control import NUMBERS
 from housemates.sim.rules import WINDOW, Rules
@@ -24,14 +25,31 @@ FARTHEST = 100.0
 PICTURES = ("depth", "rgb", "segmentation")
 OBSERVATIONS = (*PICTURES, "state", "predicates", "gps_compass", "window")
 """What can be asked for; `action_mask` comes with the skills by itself."""
+OBSERVATION_SETS = {
+    "depth": PolicyConfig.laptop().observations,
+    "rgb": PolicyConfig.laptop(rgb=True).observations,
+    "state": PolicyConfig.state().observations,
+    "predicates": PolicyConfig.predicates().observations,
+    "blind": PolicyConfig.blind().observations,
+}
+"""The words of `housemates train --observations`, and what a policy trained with each of them sees."""
+DEPTH = np.float32
+"""Depth of every environment is in metres, 0 where nothing is hit, as `render` gives it."""
 CONTROLS = ("skills", "low_level")
 SMALLEST, LARGEST = 8, 1024
 """Sides of the smallest and largest picture, pixels."""
 
 
-def check_names(observations: Sequence[str]) -> tuple[str, ...]:
-    """The names of observations, if all are known and none comes twice."""
-    names = (observations,) if isinstance(observations, str) else tuple(observations)
+def check_names(observations: str | Sequence[str]) -> tuple[str, ...]:
+    """The names of observations, if all are known and none comes twice; a single word stands for its set."""
+    if isinstance(observations, str):
+        if observations not in OBSERVATION_SETS:
+            raise ValueError(
+                f"no set of observations '{observations}' - choose one of {', '.join(OBSERVATION_SETS)}, "
+                f"or name some in a list, among: {', '.join(OBSERVATIONS)}"
+            )
+        return OBSERVATION_SETS[observations]
+    names = tuple(observations)
     for name in names:
         if name not in OBSERVATIONS:
             raise ValueError(f"no observation '{name}' - choose among: {', '.join(OBSERVATIONS)}")
@@ -69,7 +87,7 @@ def action_space(control: str) -> spaces.Space:
 
 def _space(name: str, robots: int, size: int) -> spaces.Space:
     if name == "depth":
-        return spaces.Box(0.0, FARTHEST, (size, size, 1), np.float32)
+        return spaces.Box(0.0, FARTHEST, (size, size, 1), DEPTH)
     if name == "rgb":
         return spaces.Box(0, 255, (size, size, 3), np.uint8)
     if name == "segmentation":
@@ -130,7 +148,7 @@ def new_batch(
 def new_buffer(batch: Batch, name: str) -> np.ndarray:
     """An array [E, R, ...] for an observation of all robots; depth is in metres."""
     shape, dtype = batch.observation(name)
-    return np.zeros((batch.size, batch.robots, *shape), np.float32 if name == "depth" else dtype)
+    return np.zeros((batch.size, batch.robots, *shape), DEPTH if name == "depth" else dtype)
 
 
 def reseed(batch: Batch, seed: int | Sequence[int | None]) -> int:

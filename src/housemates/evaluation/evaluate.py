@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from housemates.agents import agent as registry
-from housemates.agents.agent import Partner, resolve_all
+from housemates.agents.agent import Agent, resolve_all
 from housemates.envs.loading import load_homes, load_set, progress
 from housemates.evaluation.crossplay import Pair, check_count, crossplay, pair_up
 from housemates.evaluation.holdouts import holdouts as all_holdouts
@@ -171,7 +171,7 @@ def common_rules(runs: Iterable[Path]) -> Rules:
     return games.pop() if games else Rules()
 
 
-def strangers(task: str, partners: Sequence[str], folders: Sequence[Path]) -> list[Partner]:
+def strangers(task: str, partners: Sequence[str], folders: Sequence[Path]) -> list[Agent]:
     """The partners that were named, or all holdouts of a task."""
     if partners:
         return resolve_all(partners, task)

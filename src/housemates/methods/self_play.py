@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from housemates.agents.agent import Partner
+from housemates.agents.agent import Agent
 from housemates.policies.config import PolicyConfig
 from housemates.policies.policy import Policy
 from housemates.run_folder import MOMENTS
@@ -84,7 +84,7 @@ def earlier_versions(members: Sequence[Partner]) -> list[Partner]:
 class FCP(SelfPlay):
     """Trained as self-play; three partners of each member."""
 
-    def population(self) -> list[Partner]:
+    def population(self) -> list[Agent]:
         """All ends, then all starts, then all middles."""
         ends = super().population()
         return ends + earlier_versions(ends)

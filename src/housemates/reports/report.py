@@ -131,7 +131,7 @@ def write_report(paths: Sequence[Path], out: Path, options: Options | None = Non
         Section("comparisons", "Methods compared", tables=[compared] if compared.rows else []),
         Section("work", "Who does the work", tables=[working] if working.rows else []),
         Section("heat-maps", "Who does what", pictures=drawn["heat_map"], words=_HEAT if drawn["heat_map"] else ""),
-        Section("partners", "Partner by partner", tables=[*single, *shares], pictures=drawn["partners"]),
+        Section("partners", "Agent by partner", tables=[*single, *shares], pictures=drawn["partners"]),
         Section("paper", "The paper's tables, with ours", tables=printed),
         Section("cross-play", "Everybody with everybody", pictures=drawn["cross_play"]),
         Section("diversity", "Diversity of the populations", pictures=drawn["diversity"]),

@@ -20,7 +20,7 @@ from typing import Any
 import torch
 
 import housemates
-from housemates.agents.agent import Partner, population, read_partners, resolve_all, write_partners
+from housemates.agents.agent import Agent, population, read_partners, resolve_all, write_partners
 from housemates.config import change, from_json, to_json
 from housemates.homes.home import Home
 from housemates.io import write_json
@@ -270,7 +270,7 @@ def make_trainer(
     return Trainer(run.training, method, episodes, homes, place, run.robots, group, pixels, run.device, stage, meta)
 
 
-def partners_of(folder: Path) -> list[Partner]:
+def partners_of(folder: Path) -> list[Agent]:
     """Whom the coordination agent of a run trains with; noted in its folder before it begins."""
     listed = RunFolder(folder).partners
     if not listed.is_file():
