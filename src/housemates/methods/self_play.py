@@ -76,7 +76,7 @@ class PBT(SelfPlay):
         return Slots(player, np.zeros((homes, robots), np.int64), np.ones((homes, robots), np.bool_))
 
 
-def earlier_versions(members: Sequence[Partner]) -> list[Partner]:
+def earlier_versions(members: Sequence[Agent]) -> list[Agent]:
     """The starts of all members, then their middles; what their meta says is that of the last versions."""
     return [replace(p, name=f"{p.name}-{when}", path=f"{p.path}/{when}") for when in MOMENTS for p in members]
 
