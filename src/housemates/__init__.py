@@ -11,17 +11,38 @@ if TYPE_CHECKING:
     from housemates.envs.vector import make_vec
     from housemates.homes.generate import generate_home
     from housemates.homes.replicacad.scene import load_replicacad
-    from housemates.homes.splits import load_split
+    from housemates.homes.sources import load_split, register_homes, save_homes
     from housemates.render.pictures import render_depth
     from housemates.tasks.episodes import load_episodes
+    from housemates.tasks.task import Target, Task
+    from housemates.tasks.tasks import register_task
 
 __version__ = "0.1.0"
 
-__all__ = ["__version__", "generate_home", "load_episodes", "load_replicacad", "load_split", "make", "make_vec", "render_depth"]
+__all__ = [
+    "Target",
+    "Task",
+    "__version__",
+    "generate_home",
+    "load_episodes",
+    "load_replicacad",
+    "load_split",
+    "make",
+    "make_vec",
+    "register_homes",
+    "register_task",
+    "render_depth",
+    "save_homes",
+]
 
 _WHERE = {
     "generate_home": "housemates.homes.generate",
-    "load_split": "housemates.homes.splits",
+    "load_split": "housemates.homes.sources",
+    "register_homes": "housemates.homes.sources",
+    "save_homes": "housemates.homes.sources",
+    "Task": "housemates.tasks.task",
+    "Target": "housemates.tasks.task",
+    "register_task": "housemates.tasks.tasks",
     "load_replicacad": "housemates.homes.replicacad.scene",
     "load_episodes": "housemates.tasks.episodes",
     "render_depth": "housemates.render.pictures",

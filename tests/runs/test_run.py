@@ -9,11 +9,11 @@ from dataclasses import replace
 import pytest
 
 from helpers.batches import episodes, home
-from housemates.training.checkpoint import held
+from helpers.learners import SHORT, TINY, trainer
+from housemates.methods.self_play import PopulationSettings
 from housemates.runs import run
 from housemates.runs.run import Run, Versions, check_versions, complete, create, extend, read, stopping, work
-from housemates.methods.self_play import PopulationSettings
-from helpers.learners import SHORT, TINY, trainer
+from housemates.training.checkpoint import held
 
 RUN = Run("gt_coord", "tidy_house", "smoke", "state", "dev", 2, 1, 1, "cpu", TINY, SHORT)
 

@@ -76,6 +76,7 @@ def evaluate(
     from housemates.evaluation.recordings import FOLDER, save_examples
     from housemates.evaluation.resume import kept_beside
     from housemates.evaluation.rows import write_rows
+    from housemates.homes.sources import split_slug
     from housemates.io import check_place
     from housemates.reports.summary import warnings
 
@@ -84,7 +85,8 @@ def evaluate(
         raise ValueError("evaluate what? - give the folder of a run, or --agents with --partners")
     if run is not None:
         what, rules, pairs = of_run(run, partners, holdouts, members, task)
-        kind = "".join(f"-{word}" for word in (split if split != "eval" else "", "greedy" if greedy else "") if word)
+        words = [split_slug(split)] * (split != "eval") + ["greedy"] * greedy
+        kind = "".join(f"-{word}" for word in words)
         file = out or run / "evaluation" / f"episodes{kind}.parquet"
     else:
         what, rules, pairs = of_list(agents, partners, holdouts, task, robots)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Literal
 
 from housemates.cli.homes import SplitName, TaskName
 from housemates.cli.train import MethodName, ObservationsName, PresetName
@@ -130,5 +130,5 @@ def tell_all(grid: Grid, films: bool) -> None:
         print(f"report: {page} (nothing was evaluated since)")
         return
     holdouts = (grid.root / HOLDOUTS,) if grid.settings.holdout_seeds else ()
-    split = cast("SplitName", grid.settings.split)
-    report(tuple(map(grid.folder, done)), out=grid.root / "report", split=split, films=films, holdouts=holdouts)
+    out, split = grid.root / "report", grid.settings.split
+    report(tuple(map(grid.folder, done)), out=out, split=split, films=films, holdouts=holdouts)

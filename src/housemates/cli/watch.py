@@ -162,10 +162,11 @@ def play_scripted(task: str, split: str, episode: int, scripts: tuple[str, ...],
     from housemates.sim.batch import Batch
     from housemates.sim.rules import Rules
     from housemates.sim.scripts import script
-    from housemates.tasks.episodes import SIZES
+    from housemates.tasks.episodes import episode_count
 
-    if not 0 <= episode < SIZES[split]:
-        raise ValueError(f"{split} has {SIZES[split]} episodes of {task}: choose --episode from 0 to {SIZES[split] - 1}")
+    count = episode_count(split)
+    if not 0 <= episode < count:
+        raise ValueError(f"{split} has {count} episodes of {task}: choose --episode from 0 to {count - 1}")
     homes = load_homes(split)
     episodes = load_set(task, split, homes)
     # One home is enough: the others would only be packed in vain.

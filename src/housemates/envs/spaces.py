@@ -17,7 +17,8 @@ from housemates.sim.rules import WINDOW, Rules
 from housemates.sim.sensors import predicates_size, state_size
 from housemates.tasks.actions import ACTIONS
 from housemates.tasks.episodes import Episodes
-from housemates.tasks.tasks import get_task
+from housemates.tasks.task import Task
+from housemates.tasks.tasks import resolve_task
 
 FARTHEST = 100.0
 """No home is wider than this, metres: the bound of distances and depths."""
@@ -91,13 +92,13 @@ RENDER_MODES = ("rgb_array",)
 
 
 def load(
-    task: str, split: str, homes: Sequence[Home] | None, episodes: Episodes | None, progress: bool = True
+    task: str | Task, split: str, homes: Sequence[Home] | None, episodes: Episodes | None, progress: bool = True
 ) -> tuple[Sequence[Home], Episodes]:
     """The homes and episodes to play: those given, or the package's own of a split.
 
     progress: whether it is shown on the console where something must be made first.
     """
-    name = get_task(task).name
+    name = resolve_task(task).name
     if episodes is not None:
         if homes is None:
             raise ValueError("episodes were given without their homes - give both (homes=..., episodes=...)")

@@ -12,10 +12,11 @@ from housemates.config import nearest
 from housemates.evaluation.holdouts import METHOD, read_mark
 from housemates.evaluation.holdouts import complete as trained
 from housemates.grid.cells import Cell
+from housemates.homes.sources import split_slug
 from housemates.methods import METHODS, change_method
 from housemates.runs.presets import PRESETS
 from housemates.runs.run import complete
-from housemates.tasks.tasks import TASKS
+from housemates.tasks.tasks import PAPER_TASKS
 from housemates.training.trainer import Training
 
 RUNS, HOLDOUTS = "runs", "holdouts"
@@ -26,7 +27,7 @@ ABLATIONS = ("pbt", "bdp", "bdp_no_discriminator", "bdp_no_latent_no_discriminat
 """Columns of tables 3 and 4, on Set Table."""
 OBSERVATIONS = ("pbt_state", "bdp", "bdp_rgb", "bdp_state")
 """Other observations, on Prepare Groceries."""
-_MAIN = tuple((method, task) for task in TASKS for method in MAIN)
+_MAIN = tuple((method, task) for task in (one.name for one in PAPER_TASKS) for method in MAIN)
 _ABLATIONS = tuple((method, "set_table") for method in ABLATIONS)
 _OBSERVATIONS = tuple((method, "prepare_groceries") for method in OBSERVATIONS)
 GRIDS: dict[str, tuple[tuple[str, str], ...]] = {
@@ -147,7 +148,7 @@ class Grid:
 
     def rows(self, cell: Cell) -> Path:
         """The file with the rows of a cell's evaluation."""
-        kind = "" if self.settings.split == "eval" else f"-{self.settings.split}"
+        kind = "" if self.settings.split == "eval" else f"-{split_slug(self.settings.split)}"
         return self.folder(cell) / "evaluation" / f"episodes{kind}.parquet"
 
     def done(self, cell: Cell) -> bool:

@@ -9,9 +9,8 @@ import numpy as np
 from housemates.homes.objects import NAMES
 from housemates.recordings.recording import Recording
 from housemates.tasks.actions import ACTIONS, GOALS, NO_OP, OBJECTS
+from housemates.tasks.tasks import task_title
 
-TASKS = {"tidy_house": "Tidy House", "set_table": "Set Table", "prepare_groceries": "Prepare Groceries"}
-"""Titles of the tasks (paper, section 3)."""
 PLACES = {
     "table_01": "table",
     "table_02": "second table",
@@ -45,7 +44,7 @@ def thing_names(recording: Recording) -> tuple[str, str]:
 def title(recording: Recording) -> str:
     """Task, home and episode."""
     header = recording.header
-    return f"{TASKS.get(header['task'], header['task'])}, home {header['home']}, episode {header['episode_id']}"
+    return f"{task_title(header['task'])}, home {header['home']}, episode {header['episode_id']}"
 
 
 def doing(action: int, things: tuple[str, str]) -> str:

@@ -23,6 +23,7 @@ from housemates.training.trainer import Training
 from housemates.training.ppo import PAPER
 from housemates.training.trainer import Training
 from housemates.sim.rules import Reward, Rules
+from housemates.tasks.tasks import get_task
 
 
 Observations = Literal["state", "depth", "blind", "predicates", "rgb"]
@@ -59,8 +60,6 @@ PAPER_NETWORKS: dict[str, Callable[[], PolicyConfig]] = {
     "predicates": PolicyConfig.paper_predicates,
     "rgb": lambda: PolicyConfig.paper(rgb=True),
 }
-KITCHEN_TASKS = ("set_table", "prepare_groceries")
-"""Tasks with work in the kitchen: who has seen three kitchens only fails in a fourth (docs/learning.md)."""
 NETWORKS = {"laptop": LAPTOP_NETWORKS, "paper": PAPER_NETWORKS}
 
 
@@ -81,7 +80,7 @@ class Preset:
     split: str = "train"
     """Where the homes come from."""
     kitchens: str | None = None
-    """Where they come from for KITCHEN_TASKS, if not from there too."""
+    """Where they come from for tasks with work in the kitchen (docs/learning.md), if not from there too."""
     training: Training = field(default_factory=Training)
     """How long and how widely."""
     methods: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -97,7 +96,7 @@ class Preset:
 
     def homes(self, task: str) -> str:
         """The split that robots train in for a task."""
-        return self.kitchens if self.kitchens and task in KITCHEN_TASKS else self.split
+        return self.kitchens if self.kitchens and get_task(task).kitchen else self.split
 
     def settings(self, method: str, settings: Any) -> Any:
         """A method's own settings with those that the preset has for it."""

@@ -13,11 +13,11 @@ from housemates.robots import fetch
 from housemates.sim.cameras import DOORS, Cameras
 from housemates.sim.skills import OPEN_ENOUGH, is_held, wrap
 from housemates.tasks.actions import REACH, SUCCESS_RADIUS
+from housemates.tasks.task import MOST_SUBGOALS
 
 KINDS = 10
 """Receptacle kinds that actions and predicates name."""
-SUBGOALS = 6
-"""Most sub-goals of a task (Set Table)."""
+SUBGOALS = MOST_SUBGOALS
 HALF_HOME = 5.0
 """Metres by which positions are divided in `privileged`."""
 

@@ -12,7 +12,7 @@ import numpy as np
 from housemates.agents.agent import AGENT, Partner, load, scripted
 from housemates.homes.home import OPENABLE, Home
 from housemates.policies.config import seen_as
-from housemates.recordings.captions import ENDS, PLACES, TASKS
+from housemates.recordings.captions import ENDS, PLACES
 from housemates.recordings.recording import Recorder, Recording, batch_of, resume
 from housemates.sim.batch import Batch
 from housemates.sim.cameras import PICTURES, Cameras
@@ -153,23 +153,6 @@ KEYS = {"forward": MOVE_FORWARD, "left": TURN_LEFT, "right": TURN_RIGHT}
 """The primitive that each key stands for."""
 ALWAYS = sum(1 << a for a in range(len(ACTIONS)) if a < PICK or a >= NO_OP)
 """Bits of the actions that can always start."""
-INSTRUCTIONS = {
-    "tidy_house": (
-        "Bring both objects to their places: see-through copies of them show where.",
-        "Your partner works too: share the work, and do not bump into each other.",
-    ),
-    "set_table": (
-        "Bring the bowl to the table and the apple into the bowl, in any order: see-through copies of them show where.",
-        "The bowl is in the right drawer, the apple in the fridge. Both are closed: open them.",
-        "Your partner works too: share the work, and do not bump into each other.",
-    ),
-    "prepare_groceries": (
-        "Bring the object in the open fridge to the counter, and the object on the table into the fridge.",
-        "See-through copies of them show where.",
-        "Your partner works too: share the work, and do not bump into each other.",
-    ),
-}
-"""What a person is told, by task."""
 
 
 class LiveRecorder(Recorder):
@@ -281,7 +264,7 @@ class Game:
         home = self.batch.homes[0]
         return {
             "task": self.task.name,
-            "title": f"{TASKS[self.task.name]}, home {home.name}, episode {int(self.episode['id'][0])}",
+            "title": f"{self.task.title}, home {home.name}, episode {int(self.episode['id'][0])}",
             "home": home.name,
             "home_hash": home.content_hash,
             "episode_id": int(self.episode["id"][0]),
@@ -290,7 +273,7 @@ class Game:
             "horizon": self.batch.rules.horizon,
             "first": self.first,
             "solo_steps": self.solo_steps,
-            "instructions": list(INSTRUCTIONS[self.task.name]),
+            "instructions": list(self.task.instructions),
             "subgoals": self.subgoals(),
             **episode_in_words(self.episode),
         }

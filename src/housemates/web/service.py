@@ -14,11 +14,11 @@ from typing import Any
 from housemates import __version__
 from housemates.agents.agent import Partner
 from housemates.homes.home import Home
-from housemates.recordings.captions import TASKS
 from housemates.recordings.recording import Recording
 from housemates.tasks.actions import ACTIONS, ENTITIES
-from housemates.tasks.episodes import SIZES, Episodes, load_episodes
-from housemates.web.game import INSTRUCTIONS, PERSON, Game, everybody, new_game, swap, title
+from housemates.tasks.episodes import Episodes, episode_count, load_episodes
+from housemates.tasks.tasks import TASKS
+from housemates.web.game import PERSON, Game, everybody, new_game, swap, title
 from housemates.web.games import CONSENT, save_game
 from housemates.web.library import Shelf
 from housemates.web.messages import Refused
@@ -76,8 +76,11 @@ class Table:
             "mode": self.options.mode,
             "recording": first,
             "run": next(iter(self.runs), None),
-            "tasks": [{"name": name, "title": TASKS[name], "instructions": list(INSTRUCTIONS[name])} for name in TASKS],
-            "episodes": SIZES[self.options.split],
+            "tasks": [
+                {"name": task.name, "title": task.title, "instructions": list(task.instructions)}
+                for task in TASKS.everything().values()
+            ],
+            "episodes": episode_count(self.options.split),
             "partners": [
                 {"name": p.name, "title": title(p), "kind": p.kind, "task": p.meta.get("task") or None}
                 for p in self.partners.values()
@@ -109,8 +112,8 @@ class Table:
         """The game that `new_game` or `swap` asks for, and what the page is told besides; called in a thread."""
         if message["type"] == "new_game":
             task = message["task"]
-            if task not in TASKS:
-                raise Refused(f"no such task - choose one of: {', '.join(TASKS)}")
+            if task not in (known := TASKS.everything()):
+                raise Refused(f"no such task - choose one of: {', '.join(known)}")
             team = self._team(message["robots"], task)
             episodes, homes = self._load(task)
             if message["episode"] >= len(episodes):
