@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from housemates.homes.replicacad.scene import load_replicacad
     from housemates.homes.sources import load_split, register_homes, save_homes
     from housemates.render.pictures import render_depth
+    from housemates.sim.sensors import Sensor, register_sensor
     from housemates.tasks.episodes import load_episodes
     from housemates.tasks.task import Target, Task
     from housemates.tasks.tasks import register_task
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Sensor",
     "Target",
     "Task",
     "__version__",
@@ -30,6 +32,7 @@ __all__ = [
     "make",
     "make_vec",
     "register_homes",
+    "register_sensor",
     "register_task",
     "render_depth",
     "save_homes",
@@ -43,6 +46,8 @@ _WHERE = {
     "Task": "housemates.tasks.task",
     "Target": "housemates.tasks.task",
     "register_task": "housemates.tasks.tasks",
+    "Sensor": "housemates.sim.sensors",
+    "register_sensor": "housemates.sim.sensors",
     "load_replicacad": "housemates.homes.replicacad.scene",
     "load_episodes": "housemates.tasks.episodes",
     "render_depth": "housemates.render.pictures",

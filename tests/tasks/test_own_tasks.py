@@ -72,7 +72,7 @@ def test_a_title_follows_from_the_name():
         ({"targets": (replace(BOWL, objects=("bowl",)), BOX)}, "objects of target 0 names 'bowl' - did you mean '024_bowl'"),
         ({"targets": (BOWL, replace(BOX, goal=("counters",)))}, "goal of target 1 names 'counters' - did you mean 'counter'"),
         ({"targets": (BOWL, replace(BOX, goal="counter"))}, "give a tuple of names"),
-        ({"targets": (replace(BOWL, goal_above=1), BOX)}, "give an earlier one"),
+        ({"targets": (replace(BOWL, goal_above=1), BOX)}, "name an earlier target"),
         ({"targets": (replace(BOWL, start=("fridge", "sofa")), BOX)}, "give subgoals and halves"),
         ({"subgoals": (Subgoal("open", "obj0"),)}, "no sub-goal 'open obj0'"),
         ({"subgoals": (Subgoal("pick", "obj0"),) * 2}, "each once"),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from housemates.cli.homes import SplitName, TaskName
-from housemates.cli.train import MethodName, ObservationsName, PresetName
+from housemates.cli.homes import ObservationsName, SplitName, TaskName
+from housemates.cli.train import MethodName, PresetName
 
 if TYPE_CHECKING:
     from housemates.grid.plan import Grid

@@ -46,6 +46,17 @@ def split_name(text: str) -> str:
 SplitName = Annotated[str, word("train|dev|eval|test|varied|kitchens|replicacad|folder:PATH|seeds:A-B|MODULE:NAME", split_name)]
 
 
+def observations_name(text: str) -> str:
+    """The word for observations; sensors that are given as package.module:NAME are registered."""
+    from housemates.sim.sensors import SENSORS, sensor_names, sensors_word
+
+    names = [SENSORS.named(name).name if ":" in name else name for name in text.split("+")]
+    return sensors_word(sensor_names("+".join(names)))
+
+
+ObservationsName = Annotated[str, word("state|depth|blind|predicates|rgb|NAME+NAME+...", observations_name)]
+
+
 def show(
     home: Positional[str] = "train/00",
     /,

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from housemates.cli.homes import SplitName, TaskName, load_homes, load_set
+from housemates.cli.homes import ObservationsName, SplitName, TaskName, load_homes, load_set
 
 if TYPE_CHECKING:
     from housemates.homes.home import Home
@@ -35,7 +35,6 @@ MethodName = Literal[
     "best_response",
 ]
 PresetName = Literal["smoke", "state", "laptop", "paper"]
-ObservationsName = Literal["state", "depth", "blind", "predicates", "rgb"]
 
 
 def train(
@@ -75,7 +74,7 @@ def train(
             them, who may be a holdout.
         task: What is to be done (default tidy_house).
         preset: How long and with which network: smoke (under a minute), state (no pictures), laptop (the default), paper.
-        observations: What robots see; default: the preset's.
+        observations: What robots see: a word, or names with plus signs (state+gps_compass); default: the preset's.
         split: Where the homes come from; default: the preset's.
         stage: Train only the population (1), or only the agent (2, with --population or with --resume of a finished stage 1).
         population: Partners of stage 2: run folders (all members), RUN/3, RUN/z5, folders of policies, random, script/NAME,

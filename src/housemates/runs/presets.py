@@ -11,10 +11,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 from housemates.training.disturbances import Disturbances
 from housemates.training.ppo import PPO
-from housemates.config import nearest
 from housemates.training.trainer import Training
-from housemates.policies.config import PolicyConfig
-from housemates.sim.sensors import privileged_size
+from housemates.policies.config import PICTURES, PolicyConfig
+from housemates.sim.sensors import privileged_size, sensor_names
 from housemates.training.ppo import PPO
 from housemates.training.trainer import Training
 from housemates.training.trainer import Training
@@ -25,8 +24,6 @@ from housemates.training.trainer import Training
 from housemates.sim.rules import Reward, Rules
 from housemates.tasks.tasks import get_task
 
-
-Observations = Literal["state", "depth", "blind", "predicates", "rgb"]
 
 RECIPE = PPO(learning_rate=1e-3, entropy_end=0.0, minibatches=8, decay=0.98, normalise_value=True)
 """What learns best per minute on two cores, of all that was tried (docs/learning.md)."""
@@ -69,7 +66,7 @@ class Preset:
 
     purpose: str
     """One sentence: what it is for and how long it takes."""
-    observations: Observations = "depth"
+    observations: str = "depth"
     """What robots see if nothing else is asked for."""
     networks: Literal["laptop", "paper"] = "laptop"
     """Which family of networks sees it."""
@@ -89,9 +86,9 @@ class Preset:
     def policy(self, observations: str, robots: int) -> PolicyConfig:
         """The network for some observations."""
         family = NETWORKS[self.networks]
-        if observations not in family:
-            raise ValueError(f"no observations '{observations}' - {nearest(observations, list(family))}")
-        config = replace(family[observations](), robots=robots, privileged=privileged_size(robots) if self.informed else 0)
+        names = sensor_names(observations)
+        base = family[observations if observations in family else "depth" if set(names) & PICTURES.keys() else "state"]()
+        config = replace(base, observations=names, robots=robots, privileged=privileged_size(robots) if self.informed else 0)
         return config if self.hidden is None else replace(config, hidden=self.hidden, features=self.hidden)
 
     def homes(self, task: str) -> str:
