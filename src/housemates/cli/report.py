@@ -8,7 +8,6 @@ from pathlib import Path
 
 from tyro.conf import Positional
 
-from housemates.cli.homes import SplitName
 from housemates.envs.loading import progress
 
 
@@ -16,7 +15,7 @@ def report(
     runs: Positional[tuple[Path, ...]],
     /,
     out: Path | None = None,
-    split: SplitName | None = None,
+    split: str | None = None,
     greedy: bool = False,
     films: bool = True,
     holdouts: tuple[Path, ...] = (),
