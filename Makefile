@@ -4,6 +4,7 @@
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+BIOME := node_modules/.package-lock.json
 RUN := runs/main
 TRAIN := --method bdp --task tidy_house --preset laptop
 DEMO := runs/demo
@@ -12,7 +13,7 @@ DEMO_EPISODES := 10
 WORKERS := $(shell [ "$$(nproc)" -ge 2 ] && echo 2 || echo 1)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup browser train test test-slow lint format speed clean
+.PHONY: help setup browser train test test-slow lint format lint-page format-page speed clean
 
 help:
 	@echo "make setup      install everything into $(VENV)"
@@ -20,8 +21,8 @@ help:
 	@echo "make demo       the same with an agent that comes with the package: evaluation and report, no training"
 	@echo "make test       all tests but the slow ones, on two processes"
 	@echo "make test-slow  the slow tests"
-	@echo "make lint       ruff, ty, import layers"
-	@echo "make format     let ruff rewrite the files"
+	@echo "make lint       ruff, ty, import layers; biome for the page's scripts"
+	@echo "make format     let ruff and biome rewrite the files"
 	@echo "make speed      measure the kernels on this machine"
 	@echo "make clean      remove $(VENV) and everything built"
 
@@ -62,16 +63,31 @@ lint: $(INSTALLED)
 	$(BIN)/ruff format --check .
 	$(BIN)/ty check src
 	$(BIN)/lint-imports
+	@$(MAKE) --no-print-directory lint-page
 
 format: $(INSTALLED)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+	@$(MAKE) --no-print-directory format-page
+
+# The page's scripts. Node is needed for nothing else, so a machine without it skips this; continuous integration may not.
+lint-page format-page:
+	@if command -v npm >/dev/null; then \
+	  $(MAKE) --no-print-directory $(BIOME) && npm run --silent $(@:-page=); \
+	else \
+	  echo "The page's scripts are not checked: npm is missing; run: sudo apt-get install npm" >&2; \
+	  [ "$$CI" != true ]; \
+	fi
+
+$(BIOME): package.json package-lock.json
+	npm ci --silent --no-audit --no-fund
+	@touch $@
 
 speed: $(INSTALLED)
 	$(BIN)/housemates speed
 
 clean:
-	rm -rf $(VENV) build dist src/*.egg-info .pytest_cache .ruff_cache .import_linter_cache .hypothesis .benchmarks
+	rm -rf $(VENV) node_modules build dist src/*.egg-info .pytest_cache .ruff_cache .import_linter_cache .hypothesis .benchmarks
 
 # The stamp is written last, so an interrupted installation starts again; a change of either file installs anew.
 $(INSTALLED): pyproject.toml constraints.txt

@@ -18,7 +18,7 @@ from housemates.sim import cameras
 from housemates.sim.rules import SPEEDS
 from housemates.sim.scripts import SCRIPTS
 from housemates.web import server
-from housemates.web.service import Table
+from housemates.web.service import Service
 
 
 def told(capsys, *arguments: str) -> str:
@@ -93,7 +93,7 @@ def test_a_run_is_watched_at_its_recordings_with_its_agent_at_hand(recorded, tmp
     assert opened[1][4] == "mode=watch"
     assert (options.runs, options.places) == ((run,), (run,))
     assert [p.name for p in options.partners] == ["pbt/agent", "pbt/0", "pbt/1"]
-    start = Table(options).start()
+    start = Service(options).start()
     assert start["recording"] is not None
     assert "pbt/agent" in [p["name"] for p in start["partners"]]
 
@@ -107,7 +107,7 @@ def test_a_run_is_played_with_its_agent(tmp_path, opened):
 def test_a_pipe_in_a_watched_folder_is_passed_over(tmp_path, opened):
     os.mkfifo(tmp_path / "x.npz")
     assert main(["watch", str(tmp_path)]) == 0
-    assert Table(opened[0][0]).start()["recording"] is None
+    assert Service(opened[0][0]).start()["recording"] is None
 
 
 def test_partners_for_the_page_are_looked_up_first(opened, capsys):

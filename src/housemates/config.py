@@ -30,7 +30,11 @@ def from_json(kind: type[Config], values: Any, where: str) -> Config:
     absent = [key for key in hints if key not in values]
     if absent:
         raise ValueError(f"{where} lacks '{absent[0]}' - restore the file as it was written")
-    return kind(**{key: _value(hints[key], values[key], f"{where}: {key}") for key in hints})
+    fields = {key: _value(hints[key], values[key], f"{where}: {key}") for key in hints}
+    try:
+        return kind(**fields)
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from error
 
 
 def change(config: Config, key: str, text: str) -> Config:
@@ -77,6 +81,10 @@ def _value(hint: Any, value: Any, where: str) -> Any:
         if not isinstance(value, list | tuple):
             raise ValueError(f"{where} = {value!r} - it must be a list")
         return tuple(_value(choices[0], item, where) for item in value)
+    if origin is dict:
+        if not isinstance(value, dict):
+            raise ValueError(f"{where} = {value!r} - it must be an object with entries by name")
+        return {str(key): _value(choices[1], item, f"{where}.{key}") for key, item in value.items()}
     if hint is float and isinstance(value, int | float) and not isinstance(value, bool):
         number = float(value) if abs(value) < _HUGE else math.nan
         if not math.isfinite(number):

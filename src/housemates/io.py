@@ -8,12 +8,15 @@ file by hand, remove that entry, or make a new one with `python -m housemates.io
 from __future__ import annotations
 
 import errno
+import glob
 import hashlib
 import io
 import json
 import lzma
 import os
+import re
 import secrets
+import shutil
 import struct
 import sys
 import tokenize
@@ -113,6 +116,11 @@ if __name__ == "__main__":
         print(f"{name}: has the checksum of what it holds now")
 
 
+def file_word(text: str) -> str:
+    """A text as a part of a file's name: `folder:my homes/a` -> `folder-my-homes-a`; the end of a long one."""
+    return re.sub(r"[^\w]+", "-", text).strip("-")[-100:]
+
+
 def cache_folder() -> Path:
     """Where everything that can be made again is kept: `$HOUSEMATES_CACHE`, else `~/.cache/housemates`."""
     chosen = os.environ.get("HOUSEMATES_CACHE")
@@ -135,8 +143,11 @@ class WriteError(OSError):
 
 
 @contextmanager
-def writing(path: Path) -> Generator[None]:
-    """Whatever keeps a file or folder from being written becomes one line that names it, the cause and a remedy."""
+def writing(path: Path, inside: Path | None = None) -> Generator[None]:
+    """Whatever keeps a file or folder from being written becomes one line that names it, the cause and a remedy.
+
+    inside: the folder that is written to, if it is not the one around `path`.
+    """
     try:
         yield
     except Exception as error:
@@ -144,32 +155,38 @@ def writing(path: Path) -> Generator[None]:
         # Libraries that close their files after a failed write may raise something else on the way.
         while cause is not None and not (isinstance(cause, OSError) and (cause is error or cause.errno in FULL)):
             cause = cause.__context__
-        if cause is None or isinstance(cause, WriteError) or not _concerns(cause, path):
+        if cause is None or isinstance(cause, WriteError) or not _concerns(cause, inside or path.parent):
             raise
         # numpy tells only how much it could not write.
         number = errno.ENOSPC if cause.errno is None and " requested and " in str(cause) else cause.errno
         raise WriteError(number, cause.strerror or (os.strerror(number) if number else str(cause)), str(path)) from error
 
 
-def _concerns(error: OSError, path: Path) -> bool:
-    """Whether an error is about a path or its folders, not about some other file that is read meanwhile."""
+def _concerns(error: OSError, folder: Path) -> bool:
+    """Whether an error is about what is in a folder or about those around it, not about some other file that is read."""
     where = None if error.filename is None else Path(os.fsdecode(error.filename))
-    return where is None or where.is_relative_to(path.parent) or path.is_relative_to(where)
+    return where is None or where.is_relative_to(folder) or folder.is_relative_to(where)
 
 
-def write_whole(path: Path, fill: Callable[[BinaryIO], object]) -> None:
-    """Let `fill` write a temporary file in the folder of `path` (made if it is missing), then rename it to `path`.
+def aside(path: Path) -> Path:
+    """A new name beside `path`, hidden and with the same suffix, for what is renamed to `path` when it is complete."""
+    return path.with_name(f".{path.stem}-{secrets.token_hex(4)}.tmp{path.suffix}")
 
-    fill gets the open file; its `name` is a path with the suffix of `path`, for programs that write by name. Whatever
-    goes wrong, the temporary file is removed and a file that stood at `path` stays as it was. Returns when the disk has it.
+
+def write_whole(path: Path, content: bytes | Callable[[BinaryIO], object]) -> None:
+    """Write a temporary file in the folder of `path` (made if it is missing), then rename it to `path`.
+
+    content: bytes, or a function that gets the open file; its `name` is a path with the suffix of `path`, for programs that
+    write by name. Whatever goes wrong, the temporary file is removed and a file that was at `path` stays as it was. Returns
+    when the disk has it.
     """
     path = Path(path)
-    temporary = path.with_name(f".{path.stem}-{secrets.token_hex(4)}.tmp{path.suffix}")
+    temporary = aside(path)
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             with temporary.open("xb") as file:
-                fill(file)
+                file.write(content) if isinstance(content, bytes) else content(file)
             sync(temporary)
             temporary.replace(path)
         except BaseException:
@@ -178,10 +195,69 @@ def write_whole(path: Path, fill: Callable[[BinaryIO], object]) -> None:
         sync(path.parent)
 
 
+def write_synced(path: Path, content: bytes) -> None:
+    """Write a file of a folder that is renamed later, and wait until the disk has it."""
+    path.write_bytes(content)
+    sync(path)
+
+
+@contextmanager
+def whole_folder(path: Path) -> Generator[Path]:
+    """A folder that appears complete or not at all: yields a temporary one beside it, which is renamed to `path` at the end.
+
+    An empty folder at `path` is replaced; one that holds something is an error. Returns when the disk has everything.
+    """
+    path = Path(path)
+    temporary = aside(path)
+    with writing(path, inside=temporary):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _remove_leftovers(path)
+        temporary.mkdir()
+        try:
+            yield temporary
+            for file in temporary.rglob("*"):
+                sync(file)
+            temporary.rename(path)
+            sync(path.parent)
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
+
+
+def write_files(folder: Path, contents: Mapping[str, bytes]) -> None:
+    """Write files that belong together into a folder, by name.
+
+    A new folder appears complete or not at all. In an existing one all are written aside first, then renamed one after the
+    other: a reader must be able to tell that they do not belong together if the machine stops in between.
+    """
+    folder = Path(folder)
+    if not folder.is_dir():
+        with whole_folder(folder) as temporary:
+            for name, content in contents.items():
+                (temporary / name).write_bytes(content)
+        return
+    with writing(folder):
+        _remove_leftovers(folder)
+        temporary = aside(folder)
+        temporary.mkdir()
+        try:
+            for name, content in contents.items():
+                write_synced(temporary / name, content)
+            for name in contents:
+                (temporary / name).replace(folder / name)
+            sync(folder)
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _remove_leftovers(path: Path) -> None:
+    """Remove temporary folders of a process that was killed while it wrote this one."""
+    for left in path.parent.glob(f".{glob.escape(path.stem)}-????????.tmp{glob.escape(path.suffix)}"):
+        shutil.rmtree(left, ignore_errors=True)
+
+
 def write_json(path: Path, values: Mapping[str, Any]) -> None:
-    """Write a JSON object with its checksum (see `checksums`)."""
-    text = json.dumps(seal(Path(path).name, values), indent=1) + "\n"
-    write_whole(path, lambda file: file.write(text.encode()))
+    """Write a JSON object with its checksum."""
+    write_whole(path, (json.dumps(seal(Path(path).name, values), indent=1) + "\n").encode())
 
 
 def read_arrays(path: Path) -> dict[str, np.ndarray]:
@@ -213,7 +289,7 @@ def check_place(path: Path) -> None:
         while not folder.exists():
             folder = folder.parent
         # Only an attempt tells: some folders that seem to be open to everybody (/proc, a full disk) take no file.
-        attempt = folder / f".{path.stem}-{secrets.token_hex(4)}.tmp{path.suffix}"
+        attempt = folder / aside(path).name
         try:
             with attempt.open("xb") as file:
                 file.write(bytes(4096))

@@ -12,21 +12,20 @@ import torch
 from housemates.agents import agent as registry
 from housemates.agents.agent import (
     Partner,
-    from_json,
-    held_out,
     is_holdout,
     load,
     population,
     read_partners,
     resolve,
     resolve_all,
-    to_json,
     write_partners,
 )
 from housemates.cli.best_responses import named
+from housemates.config import from_json, to_json
 from housemates.policies.checkpoint import save_policy
 from housemates.policies.config import PolicyConfig
 from housemates.policies.policy import Policy
+from housemates.run_folder import RunFolder, is_held_out
 
 TINY = PolicyConfig.state(hidden=8, features=8)
 CONFIG = {"task": "tidy_house", "method": "sp", "observations": "state", "training": {"seed": 3}}
@@ -64,13 +63,13 @@ def listed(folder):
 
 def test_a_partner_comes_back_from_json():
     partner = Partner("a/z3", "latent", "somewhere", 3, meta={"seed": 1})
-    assert from_json(json.loads(json.dumps(to_json(partner)))) == partner
+    assert from_json(Partner, to_json(partner), "partners.json") == partner
 
 
 @pytest.mark.parametrize("values", [{"name": "a"}, {"name": "a", "kind": "learned", "age": 3}, [1]])
 def test_what_is_no_partner_is_told(values):
-    with pytest.raises(ValueError, match="its fields are"):
-        from_json(values)
+    with pytest.raises(ValueError, match=r"partners\.json"):
+        from_json(Partner, values, "partners.json")
 
 
 def test_a_partner_of_an_unknown_kind_is_told():
@@ -167,7 +166,7 @@ def test_chance_takes_every_action_equally_often_and_repeats_itself():
 
 
 def test_a_users_function_acts_on_what_it_asks_for(monkeypatch):
-    monkeypatch.syspath_prepend("tests/policies")
+    monkeypatch.syspath_prepend("tests/agents")
     acting = load(Partner("mine", "function", "test_partners:forward"))
     assert acting.config.observations == ("state", "predicates")
     seen = {"state": torch.zeros(3, 18), "predicates": torch.zeros(3, 57)}
@@ -175,7 +174,7 @@ def test_a_users_function_acts_on_what_it_asks_for(monkeypatch):
 
 
 def test_a_users_function_that_gives_no_action_is_told(monkeypatch):
-    monkeypatch.syspath_prepend("tests/policies")
+    monkeypatch.syspath_prepend("tests/agents")
     acting = load(Partner("mine", "function", "test_partners:wrong"))
     with pytest.raises(ValueError, match="one integer from 0 to 24"):
         acting.act({"state": torch.zeros(3, 18)}, acting.initial_memory(3))
@@ -183,7 +182,7 @@ def test_a_users_function_that_gives_no_action_is_told(monkeypatch):
 
 @pytest.mark.parametrize(("place", "told"), [("nowhere_at_all:x", "no module"), ("test_partners:not_callable", "no function")])
 def test_a_function_that_is_not_there_is_told(place, told, monkeypatch):
-    monkeypatch.syspath_prepend("tests/policies")
+    monkeypatch.syspath_prepend("tests/agents")
     with pytest.raises(ValueError, match=told):
         resolve(place)
 
@@ -198,14 +197,14 @@ def hostile(tmp_path, monkeypatch):
         f"from pathlib import Path\nPath({str(tmp_path / 'ran')!r}).touch()\ndef act(seen): ...\n"
     )
     friend = Partner("friend", "function", "runs.evil.payload:act")
-    for place in (registry.POPULATION, registry.PARTNERS):
+    for place in ("stage1/population.json", "stage2/partners.json"):
         registry.write_partners(folder / place, [friend], folder)
     yield folder
     sys.modules.pop("runs.evil.payload", None)
 
 
 def test_a_list_in_a_file_cannot_name_a_function(hostile, tmp_path):
-    for place in (registry.POPULATION, registry.PARTNERS):
+    for place in ("stage1/population.json", "stage2/partners.json"):
         with pytest.raises(ValueError, match=r"names the function 'runs.evil.payload:act' .* --allow runs.evil.payload:act"):
             registry.read_partners(hostile / place, hostile)
     with pytest.raises(ValueError, match="a file may not run code"):
@@ -215,7 +214,7 @@ def test_a_list_in_a_file_cannot_name_a_function(hostile, tmp_path):
 
 def test_a_function_in_a_file_is_read_where_somebody_has_named_it(hostile, tmp_path):
     registry.allow(["runs.evil.payload:act", "runs/evil"])
-    assert [p.kind for p in registry.read_partners(hostile / registry.PARTNERS, hostile)] == ["function"]
+    assert [p.kind for p in registry.read_partners(RunFolder(hostile).partners, hostile)] == ["function"]
     assert not (tmp_path / "ran").exists()
     assert {"runs.evil.payload:act"} == registry.NAMED
 
@@ -239,7 +238,7 @@ def test_everything_below_a_marked_folder_is_a_holdout(tmp_path):
     folder = make_run(tmp_path / "run")
     assert not is_holdout(resolve(f"{folder}/0")[0])
     (tmp_path / "holdout.json").write_text("{}")
-    assert held_out(folder)
+    assert is_held_out(folder)
     assert is_holdout(resolve(f"{folder}/0")[0])
 
 

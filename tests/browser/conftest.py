@@ -100,14 +100,14 @@ def games(tmp_path_factory) -> Path:
 @pytest.fixture(scope="session")
 def address(recorded, run_folder, two_stages, games):
     """Where the page is."""
-    from housemates.web.security import Guard
+    from housemates.web.security import AccessRules
     from housemates.web.server import Page, running
-    from housemates.web.service import Options, Table
+    from housemates.web.service import Options, Service
 
     homes = load_split("eval")
     Batch(load_episodes("tidy_house", "eval", homes=homes), homes, 1, 2).observe("depth")  # compiled before anybody waits
     options = Options(mode="watch", places=(recorded,), runs=(run_folder, two_stages), games=games, fastest=FASTEST)
-    with running(Page(Table(options), Guard(token=TOKEN))) as port:
+    with running(Page(Service(options), AccessRules(token=TOKEN))) as port:
         yield f"http://127.0.0.1:{port}"
 
 

@@ -19,7 +19,7 @@ from websockets.asyncio.client import connect
 
 from browser.tab import CHROMIUM, FLAGS, Tab
 from housemates.web.server import Page, running
-from housemates.web.service import Options, Table
+from housemates.web.service import Options, Service
 
 PRESSES = 100
 """Keys that are pressed, unless the game ends before."""
@@ -95,7 +95,7 @@ def watchers(tab: Tab, port: int) -> list[float]:
 
 def main() -> None:
     """Measure and print."""
-    with running(Page(Table(Options(mode="play")))) as port, sync_playwright() as playwright:
+    with running(Page(Service(Options(mode="play")))) as port, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
         tab = play(browser, f"http://127.0.0.1:{port}")
         found = press(tab)

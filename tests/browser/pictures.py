@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, sync_playwright
 
 from browser.tab import CHROMIUM, FLAGS, Tab
 from housemates.web.server import Page, running
-from housemates.web.service import Options, Table
+from housemates.web.service import Options, Service
 
 DESK, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
 PAIR = tuple(f"tidy_house/examples/gt_coord-tidy_house-state-0-{robot}" for robot in range(2))
@@ -125,8 +125,8 @@ def main() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     everything = "--all" in sys.argv
     with tempfile.TemporaryDirectory() as games, sync_playwright() as playwright:
-        table = Table(Options(games=Path(games), runs=runs))
-        with running(Page(table)) as port:
+        service = Service(Options(games=Path(games), runs=runs))
+        with running(Page(service)) as port:
             browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
             kinds = [(dark, phone) for dark in (False, True) for phone in (True, False)] if everything else [(False, False)]
             for dark, phone in kinds:

@@ -9,7 +9,7 @@ import pytest
 from browser.tab import Tab
 from housemates.recordings.captions import thing_names, told
 from housemates.recordings.recording import load_recording
-from housemates.web import connection as line
+from housemates.web import connection
 from housemates.web.training import TrainingRun
 
 
@@ -95,7 +95,7 @@ def test_every_camera_draws(watching):
 def test_a_file_is_opened_and_shown(alone, recorded):
     alone.page.click("#open-list")
     alone.page.set_input_files("#list input[type=file]", recorded)
-    alone.until("housemates.film.kind === 'dropped'")
+    alone.until("housemates.film.kind === 'uploaded'")
     assert alone.get("film.outcome") == "success"
 
 
@@ -113,7 +113,7 @@ def test_a_recording_that_is_dropped_onto_the_page_plays(tab, recorded):
     tab.page.dispatch_event("#setup", "dragenter", {"dataTransfer": carried})
     assert tab.page.is_visible("#drop")
     tab.page.dispatch_event("#setup", "drop", {"dataTransfer": carried})
-    tab.until("housemates.film?.kind === 'dropped' && housemates.step > 3")
+    tab.until("housemates.film?.kind === 'uploaded' && housemates.step > 3")
     assert tab.get("facts.mode") == "watch"
     assert tab.page.is_hidden("#drop")
 
@@ -151,13 +151,13 @@ def test_each_stage_of_a_run_has_its_own_curve(tab, two_stages):
     across = [[float(point.split(",")[0]) for point in points.split()] for _, points in lines]
     assert [len(xs) for xs in across] == [5, 3]
     assert all(xs == sorted(xs) for xs in across)
-    told = tab.page.inner_text("#training")
-    assert "8,000 decisions" in told
-    assert "stage 2: the agent" in told
+    text = tab.page.inner_text("#training")
+    assert "8,000 decisions" in text
+    assert "stage 2: coordination agent" in text
 
 
 def test_a_page_that_was_closed_for_silence_wakes_when_something_is_asked(tab, monkeypatch):
-    monkeypatch.setattr(line, "IDLE", 0.3)
+    monkeypatch.setattr(connection, "IDLE", 0.3)
     tab.open("&mode=watch&still")
     tab.until("!housemates.facts.connected || housemates.asleep")
     monkeypatch.undo()
@@ -173,7 +173,7 @@ def test_one_drops_into_a_fresh_episode_of_the_newest_checkpoint(context, elsewh
     tab.page.click("#drop-in")
     tab.until("housemates.film?.live && housemates.latest?.step > 3")
     assert tab.get("film.robots") == ["trained/0", "trained/1"]
-    tab.until("document.querySelectorAll('.thought').length === 10")
+    tab.until("document.querySelectorAll('#robots .action').length === 10")
     assert tab.complaints == []
 
 

@@ -17,12 +17,15 @@ from helpers.learners import trainer
 from helpers.rooms import hall
 from helpers.small_runs import small_run
 from housemates.agents.agent import scripted
+from housemates.evaluation import resume as kept
 from housemates.evaluation.crossplay import crossplay, pair_up
 from housemates.evaluation.holdouts import DEV_ROWS, ship_agent
 from housemates.evaluation.protocol import run_pairs
+from housemates.evaluation.recordings import FOLDER, save_examples
 from housemates.evaluation.rows import write_rows
 from housemates.grid.run import Local, run
 from housemates.homes import navigation, splits
+from housemates.homes.generate import home_name
 from housemates.reports.report import Options, write_report
 from housemates.runs.run import create, work
 from housemates.sim.rules import Rules
@@ -54,11 +57,16 @@ def two_workers(folder: Path) -> None:
 
 
 def evaluate(folder: Path) -> None:
-    """An evaluation with its rows."""
-    made = folder.parent / "made"
+    """An evaluation with its rows and recordings; games that were played before it was killed are kept."""
+    made, file = folder.parent / "made", folder / "evaluation" / "episodes.parquet"
     pairs = run_pairs(made, [scripted(name) for name in ("noop", "first_half", "second_half")], 2, False)
-    rows = crossplay(pairs, batches.episodes(), [batches.home()], Rules(horizon=60), count=4)
-    write_rows(folder / "evaluation" / "episodes.parquet", rows)
+    games = pairs, batches.episodes(), [batches.home()], Rules(horizon=60)
+    kept.SAVE_EVERY = 0.0
+    played = kept.kept_beside(file, *games, count=4, seed=0, greedy=False)
+    assert played is not None
+    write_rows(file, crossplay(*games, count=4, kept=played))
+    played.remove()
+    save_examples(file.parent / FOLDER, *games, count=4)
 
 
 def export(folder: Path) -> None:
@@ -89,7 +97,7 @@ def benchmark(folder: Path) -> None:
 def cache(folder: Path) -> None:
     """Homes, episodes and navigation."""
     os.environ["HOUSEMATES_CACHE"] = str(folder / "cache")
-    splits.make_split = lambda *_: [replace(hall(), name=f"dev/{index}") for index in range(2)]
+    splits.make_split = lambda *_: [replace(hall(), name=home_name("dev", index)) for index in range(2)]
     splits.split_size = lambda _: (2, 0)
     sets.SIZES["dev"] = 20
     homes = splits.load_split("dev", 1)

@@ -27,15 +27,17 @@ from helpers.learners import trainer
 from helpers.rooms import hall
 from helpers.small_runs import small_run
 from housemates import datasets
-from housemates.agents.agent import PARTNERS, Partner, agent, population, read_partners, scripted
+from housemates.agents.agent import Partner, agent, population, read_partners, scripted
 from housemates.evaluation.crossplay import pair_up
 from housemates.evaluation.holdouts import mark, read_mark
 from housemates.evaluation.rows import make_rows, read_rows, write_rows
 from housemates.grid import folder as grids
 from housemates.homes import navigation, splits
+from housemates.homes.generate import home_name
 from housemates.io import read_json, write_json
 from housemates.policies.checkpoint import load_policy, read_description
 from housemates.recordings.recording import load_recording, record, save_recording
+from housemates.run_folder import RunFolder
 from housemates.runs.run import read as read_run
 from housemates.tasks import episodes as sets
 from housemates.training import checkpoint as resume
@@ -81,7 +83,7 @@ def fingerprint(found: Any) -> str:
 
 
 def homes() -> list:
-    return [dataclasses.replace(hall(), name=f"dev/{index}") for index in range(2)]
+    return [dataclasses.replace(hall(), name=home_name("dev", index)) for index in range(2)]
 
 
 def read_navigation(_: Path) -> Any:
@@ -117,7 +119,7 @@ def make_run(folder: Path) -> None:
 
 def read_whole_run(folder: Path) -> Any:
     run = folder / "run"
-    partners = [*population(run), *read_partners(run / PARTNERS, run), agent(run)]
+    partners = [*population(run), *read_partners(RunFolder(run).partners, run), agent(run)]
     found = [dataclasses.asdict(one) for one in partners]
     return found, dataclasses.asdict(read_run(run)), read_mark(run), read_json(run / "diversity.json", "mend it")
 

@@ -1,5 +1,7 @@
 """Configs as JSON: everything comes back, a misspelt key is answered with the nearest one."""
 
+from dataclasses import dataclass
+
 import pytest
 
 from housemates.config import change, from_json, to_json
@@ -68,3 +70,28 @@ def test_a_setting_is_changed_by_its_name(key, text, read):
 def test_an_unknown_setting_is_answered_with_the_nearest_one(key, told):
     with pytest.raises(ValueError, match=told):
         change(CONFIG, key, "1")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A config with values by name."""
+
+    name: str
+    values: dict[str, float]
+
+    def __post_init__(self) -> None:
+        if not self.name:
+            raise ValueError("no name - give one")
+
+
+def test_values_by_name_come_back_and_are_checked():
+    assert from_json(Entry, to_json(Entry("x", {"a": 1.5})), "x") == Entry("x", {"a": 1.5})
+    with pytest.raises(ValueError, match=r"file: values\.a = 'b' - it must be of type float"):
+        from_json(Entry, {"name": "x", "values": {"a": "b"}}, "file")
+    with pytest.raises(ValueError, match="must be an object"):
+        from_json(Entry, {"name": "x", "values": [1]}, "file")
+
+
+def test_a_config_that_is_refused_names_its_file():
+    with pytest.raises(ValueError, match="file: no name - give one"):
+        from_json(Entry, {"name": "", "values": {}}, "file")

@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 from helpers.batches import episodes, home
-from housemates.agents.agent import PARTNERS, Partner, latents, learned, scripted, write_partners
+from housemates.agents.agent import Partner, latents, learned, scripted, write_partners
 from housemates.evaluation.crossplay import RANDOM, Pair, controls, crossplay, identity, minds, pair_up, trained_with
 from housemates.evaluation.play import play
 from housemates.evaluation.rows import COLUMNS
 from housemates.policies.checkpoint import save_policy
 from housemates.policies.config import PolicyConfig
 from housemates.policies.policy import Policy
+from housemates.run_folder import RunFolder
 from housemates.sim.rules import Reward, Rules
 
 SHORT = Rules(horizon=120)
@@ -136,7 +137,7 @@ def run(tmp_path) -> Path:
     policy(folder / "stage2" / "agent", 9)
     config = {"task": "tidy_house", "method": "bdp", "observations": "state", "training": {"seed": 0}}
     (folder / "config.json").write_text(json.dumps(config))
-    write_partners(folder / PARTNERS, members, folder)
+    write_partners(RunFolder(folder).partners, members, folder)
     return folder
 
 

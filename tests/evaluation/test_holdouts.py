@@ -9,7 +9,6 @@ from helpers.small_runs import small_run
 from housemates.agents import agent as partners
 from housemates.agents.agent import is_holdout, shipped
 from housemates.evaluation.holdouts import (
-    complete,
     holdouts,
     learned_holdouts,
     mark,
@@ -21,6 +20,7 @@ from housemates.evaluation.holdouts import (
     ship,
 )
 from housemates.policies.checkpoint import load_policy
+from housemates.run_folder import RunFolder
 from housemates.runs.run import read
 
 
@@ -51,7 +51,7 @@ def test_a_run_without_mark_is_no_holdout(tmp_path):
 def test_an_unfinished_run_is_no_holdout_yet(tmp_path):
     mark(tmp_path / "young")
     small_run(tmp_path / "young", done=999)
-    assert not complete(tmp_path / "young")
+    assert not RunFolder(tmp_path / "young").complete()
     assert "young" not in {p.meta.get("run") for p in learned_holdouts("tidy_house", [tmp_path])}
 
 
@@ -59,7 +59,7 @@ def test_a_run_that_has_just_begun_is_not_complete(run):
     for path in (run / "stage1").rglob("policy.*"):
         path.unlink()
     (run / "stage1" / "population.json").unlink()
-    assert not complete(run)
+    assert not RunFolder(run).complete()
 
 
 def test_a_folder_that_is_not_there_is_told(tmp_path):

@@ -59,7 +59,8 @@ def interrupted(run: Path, out: Path, after: int, monkeypatch, *more: str) -> St
 
 
 def files(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.iterdir())
+    """Names of the files in a folder; the recordings beside rows have their own."""
+    return sorted(path.name for path in folder.iterdir() if path.is_file())
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from housemates.agents.agent import agent, learned, scripted
 from housemates.evaluation.holdouts import budget
 from housemates.evaluation.protocol import run_pairs, summary
 from housemates.evaluation.rows import make_rows
+from housemates.io import seal_again
 
 STRANGERS = [scripted(name) for name in ("noop", "first_half")]
 
@@ -57,6 +58,7 @@ def test_a_run_that_says_it_is_not_zero_shot_is_evaluated_and_marked(tmp_path):
             False if path.name == "config.json" else values["meta"] | {"zero_shot": False}
         )
         path.write_text(json.dumps(values))
+        seal_again(path)
     known = learned(run / "stage1" / "members" / "01", "copy")
     pairs = [p for p in run_pairs(run, [known, *STRANGERS]) if p.evaluation == "zsc"]
     assert [p.zero_shot for p in pairs] == [False, True, True]

@@ -1,17 +1,16 @@
 """Which cells the paper has, what needs what, and what a folder remembers."""
 
-import json
 from collections import Counter
 from dataclasses import replace
 
 import pytest
 
 from helpers.small_runs import small_run
-from housemates.agents.agent import POPULATION
 from housemates.cli.main import main
 from housemates.grid import folder
 from housemates.grid.estimate import AGENT_SHARE, Speeds, bytes_of, finish, hours_of, parse_speeds
 from housemates.grid.plan import GRIDS, Settings, make_grid, selection
+from housemates.run_folder import RunFolder
 
 
 def grid(tmp_path, name="paper", methods=(), tasks=(), seeds=(0,), **settings):
@@ -112,7 +111,7 @@ def test_cells_are_done_when_their_results_are_there(tmp_path):
     assert not any(map(made.done, made.cells))
     run = small_run(tmp_path / "runs" / "pbt-tidy_house-smoke-0", "pbt")
     assert [made.done(cell) for cell in made.cells] == [True, True, False]
-    (run / POPULATION).unlink()
+    RunFolder(run).population.unlink()
     assert [made.done(cell) for cell in made.cells] == [False, True, False]
 
 
@@ -208,15 +207,6 @@ def test_a_folder_remembers_how_its_runs_are_made(tmp_path):
     assert folder.asked(tmp_path, {"seeds": (0, 1)}, {"decisions": 99}) == replace(first, seeds=(0, 1))
     with pytest.raises(ValueError, match="have --decisions 99, not 100 - choose another --out"):
         folder.asked(tmp_path, {}, {"decisions": 100})
-
-
-def test_grids_from_before_budgets_in_steps_go_on(tmp_path):
-    folder.write(tmp_path, folder.asked(tmp_path, {"grid": "main"}, {"decisions": 99}))
-    written = json.loads((tmp_path / folder.FILE).read_text())
-    for name in ("steps", "holdout_steps"):
-        del written["settings"][name]
-    (tmp_path / folder.FILE).write_text(json.dumps(written))
-    assert folder.read(tmp_path).settings == Settings(decisions=99)
 
 
 def test_a_damaged_file_is_named(tmp_path, capsys):

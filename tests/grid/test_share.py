@@ -10,7 +10,8 @@ from housemates.grid.share import share
 from housemates.methods.self_play import FCP, PopulationSettings
 from housemates.policies.checkpoint import read_description, save_policy
 from housemates.policies.policy import Policy
-from housemates.runs.run import complete, read
+from housemates.run_folder import RunFolder
+from housemates.runs.run import read
 
 
 @pytest.fixture
@@ -43,7 +44,7 @@ def test_earlier_versions_are_other_policies_than_the_ends(sp, tmp_path):
 def test_the_run_is_the_methods_own_with_a_complete_first_stage(sp, tmp_path):
     share(sp, tmp_path / "fcp", "fcp")
     assert (read(tmp_path / "fcp").method, read(tmp_path / "fcp").stages) == ("fcp", (1,))
-    assert complete(tmp_path / "fcp", 1)
+    assert RunFolder(tmp_path / "fcp").complete(1)
     assert (tmp_path / "fcp" / "stage1" / "metrics.jsonl").is_file()
     assert not (tmp_path / "fcp" / "stage1" / "resume").exists()
 

@@ -12,7 +12,8 @@ from websockets.sync.client import connect
 
 from helpers import batches
 from housemates.recordings.recording import Recording, record
-from housemates.web.service import Options, Table
+from housemates.web.messages import frame_layout
+from housemates.web.service import Options, Service
 
 EPISODE = 8
 """An episode in which two scripts succeed."""
@@ -31,18 +32,18 @@ def scripted(
     return record(batch)
 
 
-def hall_table(**options) -> Table:
-    """A table at which the hall's episodes are played."""
-    table = Table(Options(**{"fastest": FASTEST, "games": Path("no-games"), **options}))
-    table._homes = [batches.home()]
-    table._episodes = {"tidy_house": batches.episodes()}
-    table.shelf.add_home(batches.home())
-    return table
+def hall_service(**options) -> Service:
+    """A service with the hall's episodes."""
+    service = Service(Options(**{"fastest": FASTEST, "games": Path("no-games"), **options}))
+    service._homes = [batches.home()]
+    service._episodes = {"tidy_house": batches.episodes()}
+    service.library.add_home(batches.home())
+    return service
 
 
 def get(port: int, path: str, method: str = "GET", body: bytes | None = None, **headers: str) -> tuple[int, bytes]:
     """Ask the server for something; status and content."""
-    line = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    line = http.client.HTTPConnection("127.0.0.1", port, timeout=240)
     try:
         line.putrequest(method, path, skip_host="Host" in headers, skip_accept_encoding=True)
         for name, value in headers.items():
@@ -132,21 +133,13 @@ def stranger(port: int, **options):
 
 
 def unpack(frame: bytes) -> dict:
-    """A frame as docs/page_protocol.md describes it."""
-    number, step, robots, flags = struct.unpack_from("<IHBB", frame)
-    at, found = 8, {"number": number, "step": step, "robots": robots, "flags": flags}
-    shapes = {"pose": (robots, 3), "arm": (robots, 7), "thing": (2, 3), "thing_yaw": (2,), "door": (3,)}
-    for name, shape in shapes.items():
-        found[name] = np.frombuffer(frame, "<f4", int(np.prod(shape)), at).reshape(shape)
-        at += 4 * int(np.prod(shape))
-    found["may"] = np.frombuffer(frame, "<u4", robots, at)
-    at += 4 * robots
-    begin = at
-    for name, count in {"held": robots, "action": robots, "executed": robots, "done_by": 6}.items():
-        found[name] = np.frombuffer(frame, np.int8, count, at)
-        at += count
-    at += -(at - begin) % 4
-    found["rest"] = len(frame) - at
-    if flags & 2:
-        found["depth"] = np.frombuffer(frame, np.uint8, robots * 128 * 128, at).reshape(robots, 128, 128)
-    return found
+    """A frame, read with the table that the server sends (docs/page_protocol.md); `rest` is the length of the head pictures."""
+    robots = frame[next(field["offset"] for field in frame_layout(1) if field["name"] == "robots")]
+    found = {}
+    for field in frame_layout(robots):
+        count, kind = int(np.prod(field["shape"])), np.dtype(field["type"]).newbyteorder("<")
+        if field["offset"] >= len(frame):
+            continue
+        array = np.frombuffer(frame, kind, count, field["offset"]).reshape(field["shape"])
+        found[field["name"]] = array if field["shape"] else int(array)
+    return found | {"rest": len(frame) - frame_layout(robots)[-1]["offset"]}

@@ -3,11 +3,12 @@
 from dataclasses import replace
 from pathlib import Path
 
-from housemates.agents.agent import PARTNERS, POPULATION, learned, write_partners
+from housemates.agents.agent import learned, write_partners
 from housemates.cli.train import new_run
 from housemates.policies.checkpoint import save_policy
 from housemates.policies.config import PolicyConfig
 from housemates.policies.policy import Policy
+from housemates.run_folder import RunFolder
 from housemates.runs.run import create
 
 DECISIONS = 1000
@@ -26,13 +27,14 @@ def small_run(
     create(folder, run)
     meta = {"environment": "x", "decisions": done, "seed": seed, "method": method, "task": run.task, "observations": "state"}
     meta |= more
-    population = []
+    files, population = RunFolder(folder), []
     for k in range(members):
-        place = folder / "stage1" / "members" / f"{k:02d}"
+        place = files.member(k)
         save_policy(place, Policy(TINY, seed=1000 * seed + k), meta | {"stage": 1})
         population.append(learned(place, str(k)))
-    write_partners(folder / POPULATION, population, folder)
+    if done >= DECISIONS:
+        write_partners(files.population, population, folder)
     if 2 in run.stages:
-        save_policy(folder / "stage2" / "agent", Policy(TINY, seed=1000 * seed + 500), meta | {"stage": 2})
-        write_partners(folder / PARTNERS, [replace(p, name=f"{folder.name}/{p.name}") for p in population], folder)
+        save_policy(files.agent, Policy(TINY, seed=1000 * seed + 500), meta | {"stage": 2})
+        write_partners(files.partners, [replace(p, name=f"{folder.name}/{p.name}") for p in population], folder)
     return folder

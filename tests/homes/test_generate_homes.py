@@ -220,8 +220,18 @@ def test_a_split_is_read_from_the_cache(own_cache, monkeypatch):
     monkeypatch.setitem(SPLITS, "dev", (2, SPLITS["dev"][1]))
     homes = [generate_home("dev", 0, 1), generate_home("dev", 1, 1)]
     save_homes(cache_path("dev", 1), homes)
+    monkeypatch.setattr(splits, "split_size", lambda _: (2, ()))
     monkeypatch.setattr(splits, "make_split", lambda *_: pytest.fail("made again"))
     assert [h.content_hash for h in load_split("dev", 1)] == [h.content_hash for h in homes]
+
+
+def test_homes_of_another_split_are_not_taken_from_the_cache(own_cache, monkeypatch):
+    homes = [generate_home("dev", 0, 1)]
+    save_homes(cache_path("dev", 1), [generate_home("eval", 0, 1)])
+    monkeypatch.setattr(splits, "split_size", lambda _: (1, ()))
+    monkeypatch.setattr(splits, "make_split", lambda *_: homes)
+    with pytest.warns(UserWarning, match="it holds other homes"):
+        assert load_split("dev", 1) == homes
 
 
 def test_a_damaged_cache_is_made_again(own_cache, monkeypatch):
@@ -229,6 +239,7 @@ def test_a_damaged_cache_is_made_again(own_cache, monkeypatch):
     homes = [generate_home("dev", 0, 1)]
     cache_path("dev", 1).parent.mkdir(parents=True)
     cache_path("dev", 1).write_bytes(b"not a zip file")
+    monkeypatch.setattr(splits, "split_size", lambda _: (1, ()))
     monkeypatch.setattr(splits, "make_split", lambda *_: homes)
     load_split("dev", 1)
     monkeypatch.setattr(splits, "make_split", lambda *_: pytest.fail("made again"))

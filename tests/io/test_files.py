@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from housemates.io import check_place, read_arrays, write_whole
+from housemates.io import WriteError, check_place, read_arrays, whole_folder, write_files, write_whole
 
 
 def half(file):
@@ -178,3 +178,50 @@ def test_arrays_are_read_to_their_checksum(tmp_path):
     assert np.load(tmp_path / "a.npz")["a"].tolist() == [0]
     with pytest.raises(zipfile.BadZipFile, match="Bad CRC-32"):
         read_arrays(tmp_path / "a.npz")
+
+
+def test_a_folder_appears_whole(tmp_path):
+    with whole_folder(tmp_path / "a" / "new") as temporary:
+        (temporary / "inside").mkdir()
+        (temporary / "inside" / "file").write_bytes(b"x")
+        assert not (tmp_path / "a" / "new").exists()
+    assert (tmp_path / "a" / "new" / "inside" / "file").read_bytes() == b"x"
+    assert [p.name for p in (tmp_path / "a").iterdir()] == ["new"]
+
+
+def test_a_failure_leaves_no_folder(tmp_path):
+    with pytest.raises(FileNotFoundError), whole_folder(tmp_path / "new") as temporary:
+        (temporary / "file").write_bytes((tmp_path / "missing").read_bytes())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_holds_something_is_not_replaced(tmp_path):
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old" / "file").touch()
+    with pytest.raises(WriteError), whole_folder(tmp_path / "old") as temporary:
+        (temporary / "other").touch()
+    assert [p.name for p in (tmp_path / "old").iterdir()] == ["file"]
+
+
+def test_what_a_killed_process_left_is_removed_but_nothing_of_others(tmp_path):
+    left, other = tmp_path / ".new-0123abcd.tmp", tmp_path / ".new-er-0123abcd.tmp"
+    left.mkdir()
+    other.mkdir()
+    with whole_folder(tmp_path / "new"):
+        pass
+    assert sorted(p.name for p in tmp_path.iterdir()) == [other.name, "new"]
+
+
+def test_files_that_belong_together_replace_the_old_ones_or_none(tmp_path, monkeypatch):
+    write_files(tmp_path / "pair", {"a": b"1", "b": b"1"})
+    write_files(tmp_path / "pair", {"a": b"2", "b": b"2"})
+    assert {p.name: p.read_bytes() for p in (tmp_path / "pair").iterdir()} == {"a": b"2", "b": b"2"}
+
+    def full(path):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("housemates.io.sync", full)
+    with pytest.raises(WriteError, match="No space left"):
+        write_files(tmp_path / "pair", {"a": b"3", "b": b"3"})
+    assert {p.name: p.read_bytes() for p in (tmp_path / "pair").iterdir()} == {"a": b"2", "b": b"2"}
+    assert [p.name for p in tmp_path.iterdir()] == ["pair"]

@@ -12,8 +12,9 @@ from housemates.methods import METHODS
 from housemates.methods.bdp import BDPSettings
 from housemates.methods.trajedi import TrajeDiSettings
 from housemates.policies.checkpoint import load_policy
+from housemates.run_folder import RunFolder
 from housemates.runs.presets import NETWORKS, PRESETS, Preset
-from housemates.runs.run import complete, create
+from housemates.runs.run import create
 from housemates.sim.sensors import SETS
 
 NOTHING: dict = {}
@@ -63,12 +64,12 @@ def test_a_run_may_be_as_long_as_some_simulation_steps(tmp_path, capsys):
     assert main(["train", *few, "--hours", "1e-9", "--out", str(folder)]) == 0
     training = json.loads((folder / "config.json").read_text())["training"]
     assert (training["decisions"], training["steps"]) == (0, 9000)
-    assert not complete(folder)
+    assert not RunFolder(folder).complete()
     assert "is a run with --steps 9000, not 8000" in told(capsys, "--resume", str(folder), "--steps", "8000")
     assert "--decisions 0 but --steps 9000, not 5" in told(capsys, "--resume", str(folder), "--decisions", "5")
     assert main(["train", "--resume", str(folder), "--steps", "9000"]) == 0
     assert "complete" in capsys.readouterr().out
-    assert complete(folder)
+    assert RunFolder(folder).complete()
     rows = [json.loads(line) for line in (folder / "stage1" / "metrics.jsonl").read_text().splitlines()]
     assert rows[-2]["steps"] < 9000 <= rows[-1]["steps"]
 
@@ -110,7 +111,6 @@ def test_a_run_that_fails_before_it_trains_leaves_nothing(before, tmp_path, caps
     folder = tmp_path / "run"
 
     def refuse(run):
-        (folder / "run.lock").touch()
         raise ValueError("no homes today")
 
     if before:
@@ -120,7 +120,7 @@ def test_a_run_that_fails_before_it_trains_leaves_nothing(before, tmp_path, caps
     options = ("--preset", "smoke", "--stage", "2", "--population", "script/solo", "--out", str(folder))
     assert "no homes today" in told(capsys, *options)
     there = sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file())
-    assert there == (["run/config.json", "run/mine.txt", "run/run.lock", "run/stage2/partners.json"] if before else [])
+    assert there == (["run/.lock", "run/config.json", "run/mine.txt", "run/stage2/partners.json"] if before else [])
 
 
 def test_a_run_that_fails_while_it_trains_is_kept(smoke, capsys, monkeypatch):

@@ -27,8 +27,7 @@ def by_hand(network: Discriminator, window: np.ndarray, clock: int) -> np.ndarra
     for k in range(max(40 - clock, 0), 40):
         inputs[k, :2] = np.float16(window[k, :2] / np.float32(5))
         inputs[k, 2 + int(window[k, 2])] = 1
-    actions = w.get("action", np.zeros((1000, w["middle.weight"].shape[1])))
-    hidden = inputs[:, :2].reshape(-1) @ w["place.weight"].T + inputs[:, 2:].reshape(-1) @ actions + w["place.bias"]
+    hidden = inputs[:, :2].reshape(-1) @ w["place.weight"].T + inputs[:, 2:].reshape(-1) @ w["action"] + w["place.bias"]
     hidden = np.maximum(np.maximum(hidden, 0) @ w["middle.weight"].T + w["middle.bias"], 0)
     logits = hidden @ w["last.weight"].T + w["last.bias"]
     return logits - np.log(np.exp(logits - logits.max()).sum()) - logits.max()
@@ -54,9 +53,8 @@ def accuracy(settings: Diversity, change: Callable[[np.ndarray, np.ndarray], Non
 
 
 @pytest.mark.parametrize("clock", [200, 40, 7])
-@pytest.mark.parametrize("window", ["actions", "xy"])
-def test_log_q_is_that_of_the_network_worked_out_by_hand(clock, window):
-    reward = DiversityReward(replace(SMALL, window=window), seed=3)
+def test_log_q_is_that_of_the_network_worked_out_by_hand(clock):
+    reward = DiversityReward(SMALL, seed=3)
     seen = windows(5)
     found = reward.log_probabilities(pack(seen, np.full(5, clock), np.zeros(5)))
     np.testing.assert_allclose(found, [by_hand(reward.network, each, clock) for each in seen], atol=2e-6)
@@ -73,14 +71,6 @@ def test_steps_before_the_episode_are_empty():
     assert not packed.place[0, :50].any()
     assert packed.place[0, 50:].all()
     assert (packed.action[0] == NOTHING).tolist() == [True] * 25 + [False] * 15
-
-
-def test_a_window_of_positions_does_not_see_actions():
-    reward, seen = DiversityReward(replace(SMALL, window="xy")), windows(1)
-    other = seen.copy()
-    other[..., 2] = 0
-    one, two = (reward.log_probabilities(pack(each, np.array([100]), np.zeros(1))) for each in (seen, other))
-    assert np.array_equal(one, two)
 
 
 def test_decisions_are_paid_log_q_of_the_truth_but_not_early_nor_while_open():
@@ -140,12 +130,12 @@ def test_behaviours_made_different_by_hand_are_told_apart():
     assert accuracy(Diversity(hidden=64), differ, 12)[-1] > 0.9
 
 
-def test_behaviours_in_different_places_are_told_apart_by_positions_alone():
+def test_behaviours_in_different_places_are_told_apart():
     def differ(window, label):
         angle = 2 * np.pi * label / 8
         window[..., :2] += 5 * np.stack([np.cos(angle), np.sin(angle)], 1)[:, None]
 
-    assert accuracy(Diversity(hidden=64, window="xy"), differ, 12)[-1] > 0.9
+    assert accuracy(Diversity(hidden=64), differ, 12)[-1] > 0.9
 
 
 def test_equal_behaviours_stay_at_chance():

@@ -72,7 +72,7 @@ def test_the_paper_preset_is_the_papers_in_everything_else():
     assert run.training.rules.speed == "middle"
     assert run.split == "train"
     assert (run.training.decisions, run.training.rollout) == (0, 0)
-    assert (run.policy.informed, run.training.ppo.auxiliary, run.training.curriculum) == (False, 0.0, 0)
+    assert (run.policy.informed, run.training.ppo.auxiliary) == (False, 0.0)
     assert run.settings == BDPSettings(latents=8, weight=0.01, late_weight=None, quiet=0.1, redraw=10, hidden=512, taste=0.0)
     assert (run.settings.buffer, run.settings.learning_rate) == (100_000, 3e-4)
 

@@ -3,8 +3,10 @@
 import numpy as np
 from numba import njit
 
-from housemates.geometry.transforms import wrap_angle
+from housemates.geometry.sight import sees
 from housemates.parallel import announce, on_disk
+
+FREE = np.ones((3, 3), bool)
 
 
 def test_a_kernel_that_was_never_compiled_is_announced_in_one_line(capsys):
@@ -13,14 +15,14 @@ def test_a_kernel_that_was_never_compiled_is_announced_in_one_line(capsys):
 
 
 def test_compiled_kernels_are_silent(capsys):
-    wrap_angle(1.0)
-    announce("test", [wrap_angle], 7)
+    sees(FREE, 0, 0, 2, 2)
+    announce("test", [sees], 7)
     assert capsys.readouterr().err == ""
 
 
 def test_a_kernel_on_disk_counts_as_compiled_in_a_new_process():
-    wrap_angle(1.0)
-    fresh = njit(cache=True, nogil=True)(wrap_angle.py_func)
+    sees(FREE, 0, 0, 2, 2)
+    fresh = njit(cache=True, nogil=True)(sees.py_func)
     assert not fresh.signatures
     assert on_disk(fresh)
 

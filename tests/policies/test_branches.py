@@ -112,12 +112,6 @@ def test_a_policy_with_branches_survives_a_checkpoint(tmp_path, observe):
     assert torch.equal(again.act(obs, memory, LATENT, greedy=True).logits, policy.act(obs, memory, LATENT, greedy=True).logits)
 
 
-def test_a_policy_that_was_written_before_there_were_branches_has_none():
-    values = PolicyConfig.state().to_json()
-    del values["branches"]
-    assert PolicyConfig.from_json(values) == PolicyConfig.state()
-
-
 def test_branches_without_latents_are_refused():
     with pytest.raises(ValueError, match="branches are chosen by a latent"):
         PolicyConfig.state(branches=True)

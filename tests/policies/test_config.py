@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from housemates.config import from_json, to_json
 from housemates.policies.config import PolicyConfig
 
 PRESETS = {
@@ -22,7 +23,7 @@ PRESETS = {
 
 @pytest.mark.parametrize("config", PRESETS.values(), ids=PRESETS)
 def test_a_config_survives_json(config):
-    assert PolicyConfig.from_json(json.loads(json.dumps(config.to_json()))) == config
+    assert from_json(PolicyConfig, json.loads(json.dumps(to_json(config))), "policy.json") == config
 
 
 def test_configs_do_not_import_torch():
@@ -36,7 +37,7 @@ def test_configs_do_not_import_torch():
         ({"observations": ("sonar",)}, "no observation 'sonar'"),
         ({"observations": ()}, "observations .* name one or more of"),
         ({"observations": ("depth", "depth")}, "each once"),
-        ({"observations": ("state",)}, "network 'cnn' needs a picture"),
+        ({"observations": ("state",)}, "network 'patches' needs a picture"),
         ({"network": "vector"}, "network 'vector' cannot see depth"),
         ({"network": "mlp"}, "no network 'mlp'"),
         ({"memory": "rnn"}, "no memory 'rnn'"),
@@ -57,21 +58,21 @@ def test_a_senseless_config_is_refused(changes, message):
 
 
 def test_an_unknown_field_is_named():
-    with pytest.raises(ValueError, match="unknown field 'dropout'"):
-        PolicyConfig.from_json({**PolicyConfig().to_json(), "dropout": 0.1})
+    with pytest.raises(ValueError, match="unknown key 'dropout'"):
+        from_json(PolicyConfig, {**to_json(PolicyConfig()), "dropout": 0.1}, "policy.json")
 
 
 def test_a_missing_field_is_named():
-    values = PolicyConfig().to_json()
+    values = to_json(PolicyConfig())
     del values["hidden"]
-    with pytest.raises(ValueError, match="no field 'hidden'"):
-        PolicyConfig.from_json(values)
+    with pytest.raises(ValueError, match="lacks 'hidden'"):
+        from_json(PolicyConfig, values, "policy.json")
 
 
 @pytest.mark.parametrize(("name", "value"), [("hidden", "256"), ("hidden", True), ("memory", 3), ("observations", "depth")])
 def test_an_ill_typed_field_is_named(name, value):
     with pytest.raises(ValueError, match=f"{name} = "):
-        PolicyConfig.from_json({**PolicyConfig().to_json(), name: value})
+        from_json(PolicyConfig, {**to_json(PolicyConfig()), name: value}, "policy.json")
 
 
 def test_vectors_grow_with_the_number_of_robots():

@@ -11,9 +11,8 @@ from housemates.policies.policy import Policy, finish
 
 CONFIGS = {
     "patches": PolicyConfig.laptop(hidden=32),
-    "cnn": PolicyConfig.laptop(network="cnn", hidden=32),
     "patches rgb": PolicyConfig.laptop(rgb=True, hidden=32),
-    "cnn rgb and depth": PolicyConfig(("rgb", "depth"), "cnn", hidden=32),
+    "patches rgb and depth": PolicyConfig(("rgb", "depth"), "patches", hidden=32),
     "state": PolicyConfig.state(hidden=32),
     "two layers": PolicyConfig.state(hidden=32, layers=2),
     "gru": PolicyConfig.state(hidden=32, memory="gru", layers=2),
@@ -202,7 +201,7 @@ def test_learning_with_an_informed_critic_needs_what_it_sees(observe):
 
 
 def test_pictures_encoded_in_slices_are_encoded_alike(observe, monkeypatch):
-    policy = Policy(CONFIGS["cnn"])
+    policy = Policy(CONFIGS["patches"])
     obs, memory = observe(policy.config, 7), policy.initial_memory(7)
     whole = policy.act(obs, memory, greedy=True).logits
     monkeypatch.setattr(networks, "SLICE", 3 * 64 * 64)

@@ -286,6 +286,15 @@ def test_a_flipped_bit_is_refused_in_one_line_or_changes_nothing(wild, tmp_path)
     assert not [text for text in refused if len(text.splitlines()) != 1]
 
 
+def test_an_array_whose_name_is_damaged_is_not_passed_over(wild, tmp_path):
+    path = tmp_path / "wild.npz"
+    save_recording(path, wild)
+    before, name, after = path.read_bytes().rpartition(b"decisions/probabilities")
+    path.write_bytes(before + name.replace(b"prob", b"qrob") + after)
+    with pytest.raises(ValueError, match="is damaged"):
+        load_recording(path)
+
+
 def test_what_is_no_file_is_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "pipe.npz")
     with pytest.raises(ValueError, match="is no file"):

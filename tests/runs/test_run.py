@@ -11,8 +11,8 @@ import pytest
 from helpers.batches import episodes, home
 from helpers.learners import SHORT, TINY, trainer
 from housemates.methods.self_play import PopulationSettings
-from housemates.runs import run
-from housemates.runs.run import Run, Versions, check_versions, complete, create, extend, read, stopping, work
+from housemates.run_folder import RunFolder
+from housemates.runs.run import Run, Versions, check_versions, create, extend, read, stopping, work
 from housemates.training.checkpoint import held
 
 RUN = Run("gt_coord", "tidy_house", "smoke", "state", "dev", 2, 1, 1, "cpu", TINY, SHORT)
@@ -90,7 +90,7 @@ def test_a_paused_run_is_completed(tmp_path):
     create(tmp_path, RUN)
     assert not work(tmp_path, hall, hours=1e-9, quiet=True)
     assert work(tmp_path, hall, quiet=True)
-    assert (tmp_path / run.STAGE / "members" / "01" / "policy.json").exists()
+    assert (tmp_path / "stage1" / "members" / "01" / "policy.json").exists()
 
 
 def test_an_unknown_method_is_answered_with_the_nearest_one():
@@ -102,18 +102,6 @@ def test_an_unknown_method_is_answered_with_the_nearest_one():
 def test_there_is_at_least_one_of_everything(name):
     with pytest.raises(ValueError, match="at least 1"):
         replace(RUN, **{name: 0})
-
-
-def test_a_run_of_an_earlier_version_has_one_stage(tmp_path):
-    create(tmp_path, RUN)
-
-    def older(values):
-        for name in ("stages", "population", "zero_shot", "settings"):
-            del values[name]
-        del values["policy"]["branches"]
-
-    edit(tmp_path, older)
-    assert read(tmp_path) == RUN
 
 
 def test_the_settings_of_a_method_come_back(tmp_path):
@@ -164,25 +152,24 @@ def test_holdouts_are_refused_before_anything_is_written(tmp_path):
 def test_a_finished_population_may_be_given_a_second_stage(tmp_path):
     create(tmp_path, replace(RUN, training=replace(SHORT, decisions=50)))
     work(tmp_path, hall, quiet=True)
-    assert complete(tmp_path)
+    assert RunFolder(tmp_path).complete()
     extend(tmp_path)
-    assert not complete(tmp_path)
-    assert complete(tmp_path, 1)
+    assert not RunFolder(tmp_path).complete()
+    assert RunFolder(tmp_path).complete(1)
     work(tmp_path, hall, quiet=True)
-    assert complete(tmp_path)
+    assert RunFolder(tmp_path).complete()
 
 
 def test_a_copied_population_without_resume_points_is_not_trained_again(tmp_path):
     create(tmp_path, replace(RUN, training=replace(SHORT, decisions=50)))
     work(tmp_path, hall, quiet=True)
     shutil.rmtree(tmp_path / "stage1" / "resume")
-    (tmp_path / "stage1" / "population.json").unlink()
     member = tmp_path / "stage1" / "members" / "00" / "policy.safetensors"
     before = member.stat().st_mtime_ns
     extend(tmp_path)
     assert work(tmp_path, hall, quiet=True)
     assert member.stat().st_mtime_ns == before
-    assert complete(tmp_path)
+    assert RunFolder(tmp_path).complete()
 
 
 @pytest.fixture

@@ -101,7 +101,7 @@ def test_a_person_plays_it(folder, fresh):
     game = new_game(episodes, homes, 0, [PERSON, scripted("second_half")])
     told = game.describe()
     assert told["title"].startswith("Clear Table, home dev/")
-    assert told["instructions"] == list(TASKS["clear_table"].instructions)
+    assert told["instructions"][0] == TASKS["clear_table"].instructions[0]
     game.click(0)
     for _ in range(2000):
         game.tick()

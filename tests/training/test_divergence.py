@@ -14,7 +14,7 @@ from helpers.learners import SHORT, TINY, trainer, weights
 from housemates.cli.main import main
 from housemates.policies.checkpoint import load_policy, save_policy
 from housemates.policies.policy import Policy
-from housemates.runs.run import complete
+from housemates.run_folder import RunFolder
 from housemates.training.checks import COLLAPSED, DivergedError
 from housemates.training.logger import Record
 from housemates.training.ppo import PPO
@@ -109,7 +109,7 @@ def test_from_the_command_line_it_is_one_line_and_no_complete_run(tmp_path, caps
     answer = told(capsys, *SMOKE, "--change", "ppo.value_weight=1e38", "--out", str(folder))
     assert answer.startswith("housemates: training diverged in update 1: members/00: gradient_norm is inf")
     assert "lower --change ppo.learning_rate (it was 0.001)" in answer
-    assert not complete(folder)
+    assert not RunFolder(folder).complete()
     assert main(["evaluate", str(folder), "--episodes", "1"]) == 2
 
 
@@ -130,7 +130,7 @@ def test_only_a_run_that_diverged_changes_on_resume(tmp_path, capsys):
     assert main([*resume, *lower]) == 0
     assert json.loads((folder / "config.json").read_text())["training"]["ppo"]["learning_rate"] == 1e-4
     assert (folder / "stage1" / "diverged-00000002.json").is_file()
-    assert complete(folder)
+    assert RunFolder(folder).complete()
 
 
 def test_policies_with_bad_weights_are_neither_written_nor_read(tmp_path, monkeypatch):
@@ -179,4 +179,4 @@ def test_all_workers_stop_and_are_not_started_again(tmp_path):
     assert ended.returncode == 2
     assert ended.stderr.count("training diverged in update 1") == 1
     assert "Traceback" not in ended.stderr
-    assert not complete(folder)
+    assert not RunFolder(folder).complete()

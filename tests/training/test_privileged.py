@@ -37,17 +37,15 @@ def test_the_critic_sees_predicates_poses_time_and_subgoals(robots):
             assert seen[e, r] == pytest.approx(slow_privileged(batch, e, r), abs=1e-6)
 
 
-def touching(chance: float, control: str):
-    """A step of both robots in one place, and the probability that this ends the episode."""
-    batch = make(size=64)
-    batch.numbers = batch.numbers._replace(collision_ends=chance)
-    for e in range(64):
+def touching(control: str):
+    """A step of both robots in one place."""
+    batch = make(size=4)
+    for e in range(4):
         put(batch, 0, (6.0, 4.0), home=e)
         put(batch, 1, (6.3, 4.0), home=e)
-    return do(batch, "no-op", "no-op") if control == "skills" else batch.control(np.zeros((64, 2, NUMBERS)))
+    return do(batch, "no-op", "no-op") if control == "skills" else batch.control(np.zeros((4, 2, NUMBERS)))
 
 
 @pytest.mark.parametrize("control", ["skills", "low_level"])
-@pytest.mark.parametrize(("chance", "low", "high"), [(1.0, 64, 64), (0.0, 0, 0), (0.5, 16, 48)])
-def test_a_contact_ends_the_episode_with_its_probability(chance, low, high, control):
-    assert low <= (touching(chance, control).outcome == 2).sum() <= high
+def test_a_contact_ends_the_episode(control):
+    assert (touching(control).outcome == 2).all()

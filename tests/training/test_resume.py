@@ -72,7 +72,7 @@ def test_a_flipped_bit_is_told(saved):
 
 @pytest.mark.parametrize("call", [1, 2, 3])
 def test_a_full_disk_keeps_the_old_resume_point(saved, monkeypatch, call):
-    calls, real = 0, resume.write
+    calls, real = 0, resume.write_synced
 
     def full(path, content):
         nonlocal calls
@@ -82,7 +82,7 @@ def test_a_full_disk_keeps_the_old_resume_point(saved, monkeypatch, call):
             raise OSError(errno.ENOSPC, "No space left on device")
         real(path, content)
 
-    monkeypatch.setattr(resume, "write", full)
+    monkeypatch.setattr(resume, "write_synced", full)
     with pytest.raises(OSError, match="No space left on device - free it and use --resume; the last is kept"):
         resume.save(saved, 2, ARRAYS, META | {"share": 0.2}, Group())
     assert resume.load(saved, Group())[1] == META
@@ -124,7 +124,7 @@ def test_a_run_killed_before_its_first_point_is_named_begins_anew(tmp_path, monk
             raise KeyboardInterrupt
         path.write_bytes(content)
 
-    monkeypatch.setattr(resume, "replace", killed)
+    monkeypatch.setattr(resume, "write_whole", killed)
     with pytest.raises(KeyboardInterrupt):
         resume.save(tmp_path, 1, ARRAYS, META, Group())
     assert (tmp_path / "00000001").is_dir()

@@ -38,20 +38,20 @@ def serve() -> None:
     from helpers import pages
     from housemates.web.server import Page, running
 
-    table = pages.hall_table(fastest=30.0)
-    table.shelf.keep(pages.scripted(), "recording")
-    with running(Page(table)) as port:
+    service = pages.hall_service(fastest=30.0)
+    service.library.add(pages.scripted(), "recording")
+    with running(Page(service)) as port:
         print(port, flush=True)
         sys.stdin.read()
 
 
 def frames(port: int) -> dict:
     """Hostile websocket frames: wrong messages, text that is no text, floods of pings, messages in very many pieces."""
+    from web.test_wire import frame
     from websockets.exceptions import WebSocketException
     from websockets.sync.client import connect
 
     from web.test_hostile import nonsense
-    from web.test_wire import frame
 
     logging.getLogger("websockets.client").disabled = True  # a line that is cut is no news here
 
@@ -142,8 +142,8 @@ def bomb_makers() -> list[Callable[[int], bytes]]:
 
     from helpers import pages
     from housemates.recordings.recording import DECISION, save_recording
-    from housemates.web.library import LONGEST_DROPPED
-    from web.test_shelf import crowded
+    from housemates.web.library import LONGEST_UPLOAD
+    from web.test_library import crowded
 
     recording = pages.scripted()
     place = Path("/dev/shm" if Path("/dev/shm").is_dir() else "/tmp") / f"campaign-{time.time_ns()}.npz"
@@ -157,7 +157,7 @@ def bomb_makers() -> list[Callable[[int], bytes]]:
         return arrays | {"header": np.frombuffer(json.dumps(recording.header | more).encode(), np.uint8)}
 
     def long(seed: int) -> bytes:
-        count = LONGEST_DROPPED
+        count = LONGEST_UPLOAD
         frames = {name: np.repeat(array[:1], count + 1, axis=0) for name, array in recording.frames.items()}
         made = header(seed=seed, steps=count, outcome="timeout", events=[])
         made |= {f"frames/{name}": array for name, array in frames.items()}

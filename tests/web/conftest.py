@@ -22,15 +22,15 @@ def recording():
 
 
 @pytest.fixture(scope="session")
-def table(recording, tmp_path_factory):
-    found = pages.hall_table(games=tmp_path_factory.mktemp("played") / "games")
-    found.shelf.keep(recording, "recording")
+def service(recording, tmp_path_factory):
+    found = pages.hall_service(games=tmp_path_factory.mktemp("played") / "games")
+    found.library.add(recording, "recording")
     return found
 
 
 @pytest.fixture(scope="session")
-def port(table):
-    with pytest.MonkeyPatch.context() as patch, running(Page(table)) as found:
+def port(service):
+    with pytest.MonkeyPatch.context() as patch, running(Page(service)) as found:
         # Many tests play games here from one address, and leave them in the middle.
         patch.setattr(sessions, "MOST_GAMES_EACH", sessions.MOST_GAMES)
         yield found

@@ -13,8 +13,7 @@ from websockets.exceptions import ConnectionClosed
 
 from helpers import pages
 from housemates.recordings.recording import save_recording
-from housemates.web import connection as line
-from housemates.web import middleware as door
+from housemates.web import connection, middleware
 from housemates.web.messages import MESSAGES
 from housemates.web.server import Page
 
@@ -118,21 +117,21 @@ async def attack(app, count: int) -> tuple[int, list[dict]]:
 @pytest.fixture
 def busy(port, monkeypatch):
     """The server without its limit of requests, which would end an attack at once."""
-    monkeypatch.setattr(door.Door, "_allows", lambda *_: True)
+    monkeypatch.setattr(middleware.AccessMiddleware, "_allows", lambda *_: True)
     return port
 
 
-def test_ten_thousand_hostile_messages_are_answered_with_an_error_or_closed(table, monkeypatch):
-    monkeypatch.setattr(door.Door, "_allows", lambda *_: True)
-    page = Page(table)
+def test_ten_thousand_hostile_messages_are_answered_with_an_error_or_closed(service, monkeypatch):
+    monkeypatch.setattr(middleware.AccessMiddleware, "_allows", lambda *_: True)
+    page = Page(service)
     with ThreadPoolExecutor(1) as elsewhere:  # the browser's tests may have left this thread with a loop of their own
         lines, said = elsewhere.submit(asyncio.run, attack(page.app, COUNT)).result()
     assert lines > COUNT // PER_LINE
     assert {message["error"] for message in said if message["type"] == "close"} <= {
-        "messages are text", "too many messages that make no sense",
+        "messages are text", "too many invalid messages",
     }  # fmt: skip
     assert not [m for m in said if any(secret in m.get("error", "") for secret in SECRETS)]
-    assert not page.lines
+    assert not page.pages
 
 
 def test_a_thousand_hostile_messages_over_the_wire_leave_the_server_up(busy):
@@ -205,13 +204,13 @@ def test_a_recording_with_changed_bytes_is_refused_or_harmless(busy, recording, 
 
 
 def test_too_many_requests_are_turned_away(port, monkeypatch):
-    monkeypatch.setattr(door.Door, "_allows", lambda *_: False)
+    monkeypatch.setattr(middleware.AccessMiddleware, "_allows", lambda *_: False)
     assert pages.get(port, "/api/start")[0] == 429
     with pages.stranger(port) as guest:
-        assert guest.close_code() == line.TOO_MANY
+        assert guest.close_code() == connection.TOO_MANY
 
 
 def test_a_line_over_which_nobody_speaks_is_closed(port, monkeypatch):
-    monkeypatch.setattr(line, "PATIENCE", 0.2)
+    monkeypatch.setattr(connection, "TIMEOUT", 0.2)
     with pages.stranger(port) as guest:
-        assert guest.close_code() == line.TOO_SLOW
+        assert guest.close_code() == connection.TOO_SLOW

@@ -7,7 +7,7 @@ import pytest
 
 from helpers import batches, pages
 from housemates.web.connection import as_json, long_json
-from housemates.web.messages import HEADER, LARGEST, MESSAGES, Refused, frame_body, parse
+from housemates.web.messages import FLAGS, LARGEST, MESSAGES, PIXELS, Refused, encode_frame, frame_layout, frame_type, parse
 
 GOOD = [
     {"type": "hello", "depth": True},
@@ -79,17 +79,33 @@ def test_an_error_names_the_field_and_what_it_must_be():
         parse('{"type": "action", "action": "jump"}')
 
 
-@pytest.mark.parametrize("robots", [1, 2, 3])
-def test_a_frame_has_the_layout_of_the_protocol(robots):
+@pytest.mark.parametrize("robots", [1, 2, 3, 4])
+def test_a_frame_is_read_back_with_the_table_that_the_page_gets(robots):
     batch = batches.make(robots=robots)
-    pictures = np.arange(robots * 128 * 128).astype(np.uint8).reshape(robots, 128, 128)
-    body = frame_body(batch.state, np.arange(robots), 4, pictures)
-    found = pages.unpack(HEADER.pack(9, 70, robots, 2) + body)
-    assert (found["number"], found["step"], found["rest"]) == (9, 70, pictures.nbytes)
-    for name in ("pose", "arm", "thing", "thing_yaw", "door"):
-        assert np.array_equal(found[name], getattr(batch.state, name)[0].astype(np.float32)), name
+    pictures = np.arange(robots * PIXELS * PIXELS).astype(np.uint8).reshape(robots, PIXELS, PIXELS)
+    frame = encode_frame(batch.state, np.arange(robots), 4, FLAGS["pictures"], 9)
+    found = pages.unpack(frame.tobytes() + pictures.tobytes())
+    assert (found["number"], found["robots"], found["flags"], found["rest"]) == (9, robots, 2, pictures.nbytes)
+    for name in ("pose", "arm", "thing", "thing_yaw", "door", "held", "action", "executed"):
+        assert np.array_equal(found[name], getattr(batch.state, name)[0].astype(found[name].dtype)), name
+    assert found["possible"].tolist() == list(range(robots))
     assert found["done_by"].tolist() == [-1, -1, -1, -1, -2, -2]
     assert np.array_equal(found["depth"], pictures)
+
+
+@pytest.mark.parametrize("robots", [1, 2, 3, 4])
+def test_fields_of_a_frame_neither_overlap_nor_lie_across_their_own_size(robots):
+    table = frame_layout(robots)
+    ends = [field["offset"] + int(np.prod(field["shape"])) * int(field["type"][1]) for field in table]
+    assert all(end <= after["offset"] for end, after in zip(ends, table[1:], strict=False))
+    assert all(field["offset"] % int(field["type"][1]) == 0 for field in table)  # as typed arrays of a browser need it
+    assert table[-1]["offset"] == frame_type(robots).itemsize
+
+
+def test_a_very_late_step_does_not_run_over():
+    batch = batches.make()
+    batch.state.clock[0] = 70_000
+    assert int(encode_frame(batch.state, np.arange(2), 4)["step"]) == 65_535
 
 
 def test_a_long_answer_in_pieces_is_the_same_json():

@@ -13,9 +13,8 @@ from websockets.exceptions import ConnectionClosed
 from helpers import batches, pages
 from housemates.recordings.recording import load_recording, replay, save_recording
 from housemates.tasks.actions import ENTITIES
-from housemates.web import connection as line
-from housemates.web import server
-from housemates.web.security import Guard
+from housemates.web import connection, server
+from housemates.web.security import AccessRules
 from housemates.web.server import STATIC, Page, listen, open_page, running
 from housemates.web.service import Options
 
@@ -95,7 +94,7 @@ def test_a_file_that_is_too_large_is_refused_before_it_is_read_to_its_end(port):
     "path",
     [
         "/static/../server.py", "/static/%2e%2e/server.py", "/static/..%2fserver.py", "/static//etc/passwd", "/static/",
-        "/static/vendor/../../guard.py", "/server.py", "/api/recording/..%2f..%2fetc%2fpasswd", "/api/scene/..", "/api/run/x",
+        "/static/vendor/../../games.py", "/server.py", "/api/recording/..%2f..%2fetc%2fpasswd", "/api/scene/..", "/api/run/x",
         "/%00", "/static/%00", "/api/recording/%ff",
     ],
 )  # fmt: skip
@@ -124,7 +123,7 @@ def test_another_origin_is_refused(port):
 
 def test_a_websocket_of_another_page_is_closed(port):
     with pages.stranger(port, origin="http://evil.example") as guest:
-        assert guest.close_code() == line.WRONG_ORIGIN
+        assert guest.close_code() == connection.WRONG_ORIGIN
 
 
 def test_a_game_is_played_to_success_by_clicks(port, recording):
@@ -191,7 +190,7 @@ def test_a_person_is_not_kept_in_a_swap(port):
         guest.begin(robots=["person", "script/solo"])
         name = guest.until("over")["recording"]
         guest.send(type="swap", recording=name, frame=3, robots=[None, "script/noop"])
-        assert "who is not here" in guest.until("game", "error")["error"]
+        assert "not available here" in guest.until("game", "error")["error"]
 
 
 def test_a_paused_game_stands_still(port):
@@ -267,33 +266,33 @@ def test_a_client_that_never_acknowledges_neither_slows_the_game_nor_gets_a_queu
 
 
 def test_a_client_that_is_silent_for_too_long_is_dropped(port, monkeypatch):
-    monkeypatch.setattr(line, "PATIENCE", 0.3)
+    monkeypatch.setattr(connection, "TIMEOUT", 0.3)
     with pages.visitor(port) as slow:
         slow.begin(hz=100)
-        assert slow.close_code() == line.TOO_SLOW
+        assert slow.close_code() == connection.TOO_SLOW
 
 
-def test_without_consent_nothing_is_written_and_with_consent_one_recording(port, table):
+def test_without_consent_nothing_is_written_and_with_consent_one_recording(port, service):
     def played(consent: bool) -> dict:
         with pages.visitor(port) as guest:
             guest.begin(robots=["person", "script/solo"], consent=consent)
             return guest.until("over")
 
     assert not played(False)["saved"]
-    assert not table.options.games.exists()
+    assert not service.options.games.exists()
     assert played(True)["saved"]
-    (path,) = table.options.games.iterdir()
+    (path,) = service.options.games.iterdir()
     assert load_recording(path).header["game"]["human"] == 0
 
 
-def test_consent_may_come_after_the_end(port, table):
-    before = len(list(table.options.games.glob("*"))) if table.options.games.exists() else 0
+def test_consent_may_come_after_the_end(port, service):
+    before = len(list(service.options.games.glob("*"))) if service.options.games.exists() else 0
     with pages.visitor(port) as guest:
         guest.begin(robots=["person", "script/solo"])
         guest.until("over")
         guest.send(type="consent", consent=True, id=1)
         guest.until("ok")
-    assert len(list(table.options.games.glob("*"))) == before + 1
+    assert len(list(service.options.games.glob("*"))) == before + 1
 
 
 @pytest.mark.parametrize(
@@ -312,7 +311,7 @@ def test_a_game_that_cannot_be_is_refused(port, changes, said):
         assert said in guest.begin(**changes)["error"]
 
 
-def test_too_many_games_are_refused(port, table, monkeypatch):
+def test_too_many_games_are_refused(port, service, monkeypatch):
     monkeypatch.setattr("housemates.web.session.MOST_GAMES", 0)
     with pages.visitor(port) as guest:
         assert "too many games" in guest.begin()["error"]
@@ -323,18 +322,18 @@ def test_too_many_messages_are_too_many(port):
         with suppress(ConnectionClosed):
             for _ in range(1000):
                 guest.send(type="leave")
-        assert guest.close_code() == line.TOO_MANY
+        assert guest.close_code() == connection.TOO_MANY
 
 
 def test_a_server_for_others_wants_its_token(recording):
-    table = pages.hall_table()
-    with running(Page(table, Guard("127.0.0.1", 0, "secret"))) as port:
+    service = pages.hall_service()
+    with running(Page(service, AccessRules("127.0.0.1", 0, "secret"))) as port:
         assert pages.get(port, "/")[0] == 200
         assert pages.get(port, "/api/start")[0] == 401
         assert pages.get(port, "/api/start?token=secret")[0] == 200
         assert pages.get(port, "/api/start", Authorization="Bearer secret")[0] == 200
         with pages.stranger(port) as guest:
-            assert guest.close_code() == line.NO_TOKEN
+            assert guest.close_code() == connection.NO_TOKEN
         with pages.visitor(port, query="?token=secret") as guest:
             assert guest.told[0]["type"] == "welcome"
 
@@ -359,16 +358,16 @@ def test_a_page_for_this_machine_wants_the_token_that_its_address_has(monkeypatc
     open_page(Options(), port=0, browser=False, query="mode=play")
     address = urlsplit(capsys.readouterr().out.split()[0])
     token = parse_qs(address.query)["token"][0]
-    assert served.page.guard.token == token
+    assert served.page.rules.token == token
     assert len(token) >= 24
-    assert not served.page.guard.token_fits({}, {})
-    assert served.page.guard.token_fits({}, {"token": token})
+    assert not served.page.rules.token_fits({}, {})
+    assert served.page.rules.token_fits({}, {"token": token})
 
 
 def test_the_token_can_be_left_out_on_this_machine_alone(monkeypatch, capsys):
     served = Served(monkeypatch)
     open_page(Options(), port=0, browser=False, token=False)
-    assert served.page.guard.token == ""
+    assert served.page.rules.token == ""
     assert "token" not in capsys.readouterr().out
     with pytest.raises(ValueError, match="needs its token"):
         open_page(Options(), "0.0.0.0", 0, False, token=False)

@@ -5,13 +5,16 @@ import json
 import pytest
 
 from helpers import pages
-from housemates.agents.agent import PARTNERS, Partner, scripted, write_partners
+from housemates.agents.agent import Partner, scripted, write_partners
 from housemates.policies.checkpoint import save_policy
 from housemates.policies.config import PolicyConfig
 from housemates.policies.policy import Policy
+from housemates.run_folder import RunFolder
 from housemates.web.messages import Refused
 from housemates.web.server import Page, running
 from housemates.web.training import TrainingRun
+
+TRAINING = {"seed": 7, "decisions": 500, "steps": 0}
 
 
 @pytest.fixture
@@ -19,7 +22,7 @@ def run(tmp_path):
     """A folder as `housemates train` leaves it in the middle of the first stage."""
     folder = tmp_path / "gt_coord-tidy_house-state-7"
     (folder / "stage1").mkdir(parents=True)
-    config = {"method": "gt_coord", "task": "tidy_house", "observations": "state", "training": {"seed": 7}}
+    config = {"method": "gt_coord", "task": "tidy_house", "observations": "state", "stages": [1], "training": TRAINING}
     (folder / "config.json").write_text(json.dumps(config))
     rows = [{"update": k, "decisions": 100 * k, "charts/success": k / 10, "note": "text"} for k in range(5)]
     (folder / "stage1" / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows) + '{"update": 5, "dec')
@@ -44,10 +47,10 @@ def test_only_new_rows_are_told_the_next_time(run):
 
 def test_the_agent_of_a_second_stage_alone_plays_with_the_partners_that_were_named(tmp_path):
     folder = tmp_path / "own"
-    config = {"method": "own", "task": "tidy_house", "observations": "state", "training": {"seed": 0}}
+    config = {"method": "own", "task": "tidy_house", "observations": "state", "stages": [2], "training": TRAINING}
     (folder / "stage2").mkdir(parents=True)
     (folder / "config.json").write_text(json.dumps(config))
-    write_partners(folder / PARTNERS, [scripted("solo"), Partner("random", "random")], folder)
+    write_partners(RunFolder(folder).partners, [scripted("solo"), Partner("random", "random")], folder)
     watched = TrainingRun(folder)
     assert watched.rows(0)["checkpoint"] is None
     save_policy(folder / "stage2" / "agent", Policy(PolicyConfig.state(features=16, hidden=16)), {})
@@ -71,17 +74,26 @@ def test_each_robot_gets_its_member_of_the_newest_checkpoint(run):
 
 def test_one_drops_into_an_episode_of_the_newest_checkpoint(run):
     add_members(run)
-    table = pages.hall_table(runs=(run,))
-    with running(Page(table)) as port:
+    service = pages.hall_service(runs=(run,))
+    with running(Page(service)) as port:
         (name,) = [r["id"] for r in pages.get_json(port, "/api/start")["runs"]]
         assert pages.get_json(port, f"/api/run/{name}?from=4")["next"] == 5
         with pages.visitor(port) as guest:
             game = guest.begin(robots=[f"run/{name}", "person"])
             assert (game["robots"], game["human"]) == ([f"{run.name}/0", "person"], 1)
-            thought = guest.until("thought")
-    assert len(thought["top"]) == 5
+            decision = guest.until("decision")
+    assert len(decision["top"]) == 5
 
 
 def test_a_folder_that_is_no_run_is_one_line(tmp_path):
     with pytest.raises(FileNotFoundError, match="housemates train"):
+        TrainingRun(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "content", [json.dumps({"method": "sp", "task": "tidy_house", "sha256": "0" * 64}), "[" * 100_000, "{}"]
+)
+def test_a_run_whose_config_is_not_what_was_written_is_refused(tmp_path, content):
+    (tmp_path / "config.json").write_text(content)
+    with pytest.raises(ValueError, match=r"config\.json is damaged .* - restore it from a copy"):
         TrainingRun(tmp_path)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
-import json
 import sys
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -17,8 +15,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from housemates.config import from_json, to_json
 from housemates.io import read_json, reading, write_json
 from housemates.policies.policy import Action
+from housemates.run_folder import AGENT, RESTORE, RunFolder, is_held_out, is_policy, is_run, policies_below, run_around
 from housemates.sim.scripts import SCRIPTS, script
 from housemates.tasks.actions import ACTIONS
 
@@ -119,16 +119,8 @@ Kind = Literal["script", "learned", "latent", "random", "function", "person"]
 KINDS: tuple[str, ...] = get_args(Kind)
 HOLDOUT_SCRIPTS = ("noop", "first_half", "second_half")
 """Scripts of the evaluation (spec 11.1): never partners in training."""
-MARKER = "holdout.json"
-"""A file that makes everything below its folder a holdout."""
-POPULATION = Path("stage1") / "population.json"
-"""Where a run tells who belongs to its population."""
-PARTNERS = Path("stage2") / "partners.json"
-"""Where a run tells whom its coordination agent was trained with."""
-AGENT = Path("stage2") / "agent"
 LIST = "partners"
 """The entry of these files that has the list."""
-RESTORE = "restore it from a copy"
 BEST_RESPONSE = "best_response"
 """Method of agents that were trained for one partner only, perhaps a holdout: a measure for others. Nobody trains with them."""
 PRETRAINED = "pretrained/"
@@ -165,19 +157,6 @@ class Partner:
             raise ValueError(f"the partner '{self.name}' is a latent without number - give latent 0, 1, ...")
 
 
-def to_json(partner: Partner) -> dict[str, Any]:
-    """A partner as JSON values."""
-    return dataclasses.asdict(partner)
-
-
-def from_json(values: Any, where: str = "a partner") -> Partner:
-    """The inverse of `to_json`; `where` names the file in errors."""
-    names = {f.name for f in dataclasses.fields(Partner)}
-    if not isinstance(values, dict) or not {"name", "kind"} <= values.keys() <= names:
-        raise ValueError(f"{where} does not describe a partner - its fields are: {', '.join(sorted(names))}")
-    return Partner(**values)
-
-
 def allow(places: Iterable[str]) -> None:
     """Let lists of partners in files name these functions (package.module:function) from now on."""
     NAMED.update(place for place in places if ":" in place)
@@ -201,17 +180,11 @@ def read_partners(path: Path, run: Path) -> list[Partner]:
     """
     if not path.is_file():
         raise FileNotFoundError(f"no {path.name} in {path.parent} - train that stage to its end first")
-    with reading(path, RESTORE):
-        listed = json.loads(path.read_bytes())
-    if isinstance(listed, list):
-        warnings.warn(f"{path} has no checksum (it is of an earlier version): damage stays unseen", stacklevel=2)
-        listed = {LIST: listed}
-    else:
-        listed = read_json(path, RESTORE)
+    listed = read_json(path, RESTORE)
     rows = listed.get(LIST)
     if not isinstance(rows, list) or len(listed) > 1:
         raise ValueError(f"{path} is no list of partners - {RESTORE}")
-    found = [_placed(from_json(row, str(path)), run) for row in rows]
+    found = [_placed(from_json(Partner, row, str(path)), run) for row in rows]
     for partner in found:
         if partner.kind == "function" and partner.path not in NAMED:
             raise ValueError(
@@ -224,13 +197,14 @@ def read_partners(path: Path, run: Path) -> list[Partner]:
 def population(run: Path | str) -> list[Partner]:
     """The population of a run, in order, named RUN/0, RUN/1, ... or RUN/z0, ...
 
-    A run without a list of them (from an earlier version) consists of the members it has written.
+    A run whose first stage is not complete yet consists of the members it has written so far.
     """
     run = Path(run).resolve()
-    if (run / POPULATION).is_file():
-        found = read_partners(run / POPULATION, run)
+    place = RunFolder(run)
+    if place.has_population():
+        found = read_partners(place.population, run)
         return [dataclasses.replace(p, name=f"{run.name}/{p.name}") for p in found]
-    members = sorted((run / "stage1" / "members").glob("[0-9][0-9]*"))
+    members = place.members()
     if not members:
         raise FileNotFoundError(f"{run} has no trained members yet - train its first stage: housemates train --resume {run}")
     return [learned(member, f"{run.name}/{int(member.name)}", _run_meta(run)) for member in members]
@@ -239,9 +213,10 @@ def population(run: Path | str) -> list[Partner]:
 def agent(run: Path | str) -> Partner:
     """The coordination agent of a run."""
     run = Path(run).resolve()
-    if not (run / AGENT / "policy.json").is_file():
+    place = RunFolder(run)
+    if not place.has_agent():
         raise FileNotFoundError(f"{run} has no coordination agent - train its second stage first")
-    return learned(run / AGENT, f"{run.name}/agent", _run_meta(run) | {"stage": 2})
+    return learned(place.agent, f"{run.name}/{AGENT}", _run_meta(run) | {"stage": 2})
 
 
 def learned(folder: Path | str, name: str, more: dict[str, Any] | None = None) -> Partner:
@@ -252,7 +227,7 @@ def learned(folder: Path | str, name: str, more: dict[str, Any] | None = None) -
     described = read_description(folder)
     config = described["config"]
     meta = {"observations": seen_as(config["observations"])} | (more or {}) | described["meta"]
-    meta |= {"sha256": described["weights"].get("sha256", ""), "robots": config["robots"], "holdout": held_out(folder)}
+    meta |= {"sha256": described["weights"].get("sha256", ""), "robots": config["robots"], "holdout": is_held_out(folder)}
     latent = config.get("latent", 0)
     return Partner(name, "latent" if latent else "learned", str(folder), 0 if latent else -1, meta=meta)
 
@@ -274,16 +249,11 @@ def seen_as(observations: Sequence[str]) -> str:
     return words.get(tuple(observations), "+".join(observations))
 
 
-def held_out(folder: Path) -> bool:
-    """Whether a folder lies inside one that is marked as holdout."""
-    return any((place / MARKER).is_file() for place in (folder, *folder.parents))
-
-
 def is_holdout(partner: Partner) -> bool:
     """Whether a partner belongs to the evaluation, so that nobody may train with it."""
     if partner.kind == "script":
         return partner.script in HOLDOUT_SCRIPTS
-    return bool(partner.meta.get("holdout")) or (partner.kind in ("learned", "latent") and held_out(Path(partner.path)))
+    return bool(partner.meta.get("holdout")) or (partner.kind in ("learned", "latent") and is_held_out(partner.path))
 
 
 def scripted(name: str) -> Partner:
@@ -332,8 +302,8 @@ def load(partner: Partner) -> Policy | None:
 def shipped() -> list[Partner]:
     """Policies that come with the package, named by their place in it."""
     found = []
-    for place in sorted(SHIPPED.rglob("policy.json")):
-        found += latents(place.parent, place.parent.relative_to(SHIPPED).as_posix(), _run_meta(place.parent))
+    for place in policies_below(SHIPPED):
+        found += latents(place, place.relative_to(SHIPPED).as_posix(), _run_meta(place))
     return found
 
 
@@ -345,12 +315,12 @@ def _resolve(text: str) -> list[Partner]:
         script(name)
         return [scripted(name)]
     place = Path(text)
-    if (place / "config.json").is_file():
+    if is_run(place):
         return population(place)
-    if (place / "policy.json").is_file():
-        run = _run_of(place)
+    if is_policy(place):
+        run = run_around(place)
         return latents(place, f"{run.name}/{place.resolve().name}" if run else place.resolve().name, _run_meta(place))
-    if (place.parent / "config.json").is_file():
+    if is_run(place.parent):
         return [_part(place.parent, place.name)]
     if ":" in text:
         find(text)
@@ -373,11 +343,11 @@ def _resolve(text: str) -> list[Partner]:
 
 def _part(run: Path, part: str) -> Partner:
     """One of a run: agent, 3, z5."""
-    if part == "agent":
+    if part == AGENT:
         return agent(run)
     everybody = {p.name.rpartition("/")[2]: p for p in population(run)}
     if part not in everybody:
-        raise ValueError(f"{run} has no '{part}' - choose one of: {', '.join(everybody)}, agent")
+        raise ValueError(f"{run} has no '{part}' - choose one of: {', '.join(everybody)}, {AGENT}")
     return everybody[part]
 
 
@@ -387,18 +357,13 @@ def _placed(partner: Partner, run: Path) -> Partner:
     return dataclasses.replace(partner, path=str((run / partner.path).resolve()))
 
 
-def _run_of(folder: Path) -> Path | None:
-    """The run that a folder is part of."""
-    return next((place for place in folder.resolve().parents if (place / "config.json").is_file()), None)
-
-
 def _run_meta(folder: Path) -> dict[str, Any]:
     """What the run around a folder says of everything in it."""
-    run = folder if (folder / "config.json").is_file() else _run_of(folder)
+    run = run_around(folder)
     if run is None:
         return {}
-    config = read_json(run / "config.json", RESTORE)
-    with reading(run / "config.json", RESTORE):
+    config = RunFolder(run).read_config()
+    with reading(RunFolder(run).config, RESTORE):
         return {
             **{key: config[key] for key in ("task", "method", "observations")},
             "seed": config["training"]["seed"],
@@ -413,5 +378,5 @@ def _same(one: Partner, other: Partner) -> bool:
 
 def _longer(partner: Partner) -> str:
     """A name with the folder the run lies in."""
-    run = _run_of(Path(partner.path))
+    run = run_around(partner.path)
     return partner.name if run is None else f"{run.parent.name}/{partner.name}"

@@ -14,6 +14,7 @@ from housemates.cli.holdouts import trained
 from housemates.cli.homes import SplitName, TaskName, load_homes, load_set
 from housemates.cli.train import ObservationsName, PresetName
 from housemates.envs.loading import progress
+from housemates.run_folder import ROWS, RunFolder, is_run, runs_in
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -70,13 +71,13 @@ def best_responses(
     from housemates.evaluation.rows import write_rows
     from housemates.io import check_place
     from housemates.methods.ego import check_partners
-    from housemates.runs.run import complete, partners_of, read
+    from housemates.runs.run import partners_of, read
 
     if not seeds:
         raise ValueError("best responses of which seeds? - give --seeds, such as 0 1 2")
     # Whatever may be wrong is found before hours of training.
     folder = out / task
-    check_place(folder / "episodes.parquet")
+    check_place(folder / ROWS)
     homes = load_homes(split)
     played = load_set(task, split, homes)
     check_count(episodes, played)
@@ -90,31 +91,31 @@ def best_responses(
     for done, (partner, seed) in enumerate(wanted):
         run = folder / f"{partner.name.replace('/', '-')}-{preset}-{seed}"
         begin = {"method": BEST_RESPONSE, "task": task, "preset": preset, "seed": seed, "change": change}
-        if (run / "config.json").is_file() and [identity(p) for p in partners_of(run)] != [identity(partner)]:
+        if is_run(run) and [identity(p) for p in partners_of(run)] != [identity(partner)]:
             raise ValueError(f"{run} answers another partner of that name, or it has changed since - choose another --out")
-        if not trained(run, begin | {"population": (names[partner.name],)}, always, until, complete):
+        if not trained(run, begin | {"population": (names[partner.name],)}, always, until):
             print(f"paused - continue with the same command; {done} of {len(wanted)} are trained in {folder}")
             return
-    runs = sorted(path.parent for path in folder.glob("*/config.json"))
-    runs = [run for run in runs if read(run).method == BEST_RESPONSE and complete(run)]
+    runs = runs_in(folder)
+    runs = [run for run in runs if read(run).method == BEST_RESPONSE and RunFolder(run).complete()]
     pairs = response_pairs(runs, [*found, *learned_holdouts(task, holdouts)])
     with progress("evaluation") as report:
         threads = len(os.sched_getaffinity(0))
         rows = crossplay(pairs, played, homes, common_rules(runs), count=episodes, threads=threads, progress=report)
-    write_rows(folder / "episodes.parquet", rows)
+    write_rows(folder / ROWS, rows)
     show(rows)
-    print(f"{len(runs)} best responses - BR-Prox of a run: housemates report RUN {folder / 'episodes.parquet'}")
+    print(f"{len(runs)} best responses - BR-Prox of a run: housemates report RUN {folder / ROWS}")
 
 
 def named(partners: Sequence[Partner]) -> dict[str, str]:
     """For each partner, by its name, a text that means it and nobody else."""
     from housemates.agents.agent import resolve
     from housemates.evaluation.crossplay import identity
-    from housemates.evaluation.holdouts import run_folder
+    from housemates.evaluation.holdouts import run_of
 
     names = {}
     for partner in partners:
-        run = run_folder(partner)
+        run = run_of(partner)
         # A name out of a file is never read as that of a function.
         written = {"script": (f"script/{partner.script}",), "function": (partner.path,), "random": ("random",)}
         learned = (str(run / partner.name.rpartition("/")[2]) if run else partner.name, partner.path)

@@ -42,16 +42,17 @@ def diversity(
     from housemates.evaluation.diversity import audit
     from housemates.io import write_json
     from housemates.reports.diversity import check_drawing, draw_diversity
+    from housemates.run_folder import RunFolder, is_run
 
     if not population:
         raise ValueError("whose diversity? - give the folder of a run, such as runs/bdp-tidy_house-state-0")
     members = resolve_all(population, task)
     run = Path(population[0])
-    single = len(population) == 1 and (run / "config.json").is_file()
+    single = len(population) == 1 and is_run(run)
     folder = out or (run if single else None)
     if folder is None:
         raise ValueError(f"{' '.join(population)} is not one run - say with --out where the results belong")
-    files = [folder / f"diversity.{kind}" for kind in ("json", "png", "svg")]
+    files = [RunFolder(folder).diversity(kind) for kind in ("json", "png", "svg")]
     for file in files:
         check_drawing(file)
     what, robots, rules = setting(run if single else None, members, task)

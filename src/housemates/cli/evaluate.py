@@ -15,6 +15,7 @@ from tyro.conf import Positional, arg
 
 from housemates.cli.homes import SplitName, TaskName, load_homes, load_set
 from housemates.envs.loading import progress
+from housemates.run_folder import RECORDINGS, RunFolder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -73,10 +74,9 @@ def evaluate(
     from housemates.agents import agent as registry
     from housemates.evaluation.crossplay import check_count, crossplay
     from housemates.evaluation.metrics import rows_of
-    from housemates.evaluation.recordings import FOLDER, save_examples
+    from housemates.evaluation.recordings import save_examples
     from housemates.evaluation.resume import kept_beside
     from housemates.evaluation.rows import write_rows
-    from housemates.homes.sources import split_slug
     from housemates.io import check_place
     from housemates.reports.summary import warnings
 
@@ -85,9 +85,7 @@ def evaluate(
         raise ValueError("evaluate what? - give the folder of a run, or --agents with --partners")
     if run is not None:
         what, rules, pairs = of_run(run, partners, holdouts, members, task)
-        words = [split_slug(split)] * (split != "eval") + ["greedy"] * greedy
-        kind = "".join(f"-{word}" for word in words)
-        file = out or run / "evaluation" / f"episodes{kind}.parquet"
+        file = out or RunFolder(run).rows(split, greedy)
     else:
         what, rules, pairs = of_list(agents, partners, holdouts, task, robots)
         file = out or Path("crossplay.parquet")
@@ -106,7 +104,7 @@ def evaluate(
     if kept is not None:
         kept.remove()
     if run is not None:
-        save_examples(file.parent / FOLDER, pairs, played, homes, rules, episodes, seed, greedy)
+        save_examples(file.parent / RECORDINGS, pairs, played, homes, rules, episodes, seed, greedy)
     print(f"{what}, {episodes} episodes of {split}, seed {seed}{', greedy' if greedy else ''}; ± standard error over episodes")
     show(rows)
     if any(not pair.agent.meta.get("zero_shot", True) for pair in pairs):
@@ -115,7 +113,7 @@ def evaluate(
         print(f"note: {words}")
     print(f"{rows.num_rows} rows: {file}")
     if run is not None:
-        print(f"some of the games to look at: housemates watch {file.parent / FOLDER}")
+        print(f"some of the games to look at: housemates watch {file.parent / RECORDINGS}")
 
 
 @contextmanager
@@ -143,17 +141,15 @@ def of_run(
     run: Path, partners: tuple[str, ...], folders: tuple[Path, ...], members: bool, task: str | None
 ) -> tuple[str, Rules, list[Pair]]:
     """Task, rules and pairs of the evaluation of a run."""
-    from housemates.agents.agent import AGENT
-    from housemates.evaluation.holdouts import complete as trained
     from housemates.evaluation.protocol import run_pairs
     from housemates.methods import METHODS
-    from housemates.runs.run import complete, read
+    from housemates.runs.run import read
 
     settings = read(run)
     if task not in (None, settings.task):
         raise ValueError(f"{run} was trained for {settings.task}, not for {task} - leave out --task")
     two_stages = 2 in settings.stages
-    if not (complete(run, 2) if two_stages else trained(run) or (run / AGENT / "policy.json").is_file()):
+    if not RunFolder(run).complete():
         raise ValueError(f"{run} is not trained to its end - continue it: housemates train --resume {run}")
     robots = settings.robots
     entrant = two_stages and not METHODS[settings.method].one_partner
@@ -167,7 +163,7 @@ def of_list(
     """Task, rules and pairs of any agents with any partners (without --partners: with the holdouts, and the controls)."""
     from housemates.agents.agent import resolve_all
     from housemates.evaluation.crossplay import pair_up
-    from housemates.evaluation.holdouts import run_folder
+    from housemates.evaluation.holdouts import run_of
     from housemates.evaluation.protocol import agent_pairs
 
     found = resolve_all(agents, task)
@@ -175,7 +171,7 @@ def of_list(
     if what is None:
         raise ValueError("the agents do not say what they were trained for - add --task")
     resolve_all(agents, what)
-    rules = common_rules([run for p in found if (run := run_folder(p)) is not None])
+    rules = common_rules([run for p in found if (run := run_of(p)) is not None])
     met = strangers(what, partners, folders)
     if partners:
         pairs = pair_up(found, met, robots=robots)

@@ -11,6 +11,7 @@ from tyro.conf import Positional
 
 from housemates.cli.homes import TaskName, load_homes, load_set
 from housemates.cli.train import ObservationsName, PresetName, check_same, train
+from housemates.run_folder import RunFolder, is_run
 
 
 def list_holdouts(folders: Positional[tuple[Path, ...]] = (), /, task: TaskName | None = None) -> None:
@@ -21,7 +22,7 @@ def list_holdouts(folders: Positional[tuple[Path, ...]] = (), /, task: TaskName 
         folders: Folders with holdouts beside those that come with the package.
         task: Only those of one task.
     """
-    from housemates.evaluation.holdouts import COMPETENCE, complete, learned_holdouts, runs_in, scripted_holdouts
+    from housemates.evaluation.holdouts import COMPETENCE, learned_holdouts, runs_in, scripted_holdouts
     from housemates.tasks.tasks import TASKS
 
     rows: list[tuple[str, ...]] = [
@@ -38,7 +39,7 @@ def list_holdouts(folders: Positional[tuple[Path, ...]] = (), /, task: TaskName 
         print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
     for folder in folders:
         for run in runs_in(folder):
-            if not complete(run):
+            if not RunFolder(run).complete():
                 print(f"note: {run} is not trained to its end - continue it with: housemates holdouts train")
 
 
@@ -72,19 +73,19 @@ def train_holdouts(
         out: The folder of the runs; nobody trains with what lies in it.
         quiet: Show nothing while training.
     """
-    from housemates.evaluation.holdouts import METHOD, complete, mark, measure, read_mark
+    from housemates.evaluation.holdouts import METHOD, mark, measure, read_mark
     from housemates.io import check_place
 
     if not seeds:
         raise ValueError("holdouts of which seeds? - give --seeds, such as 100 101 102 103")
-    check_place(out / "holdout.json")
+    check_place(RunFolder(out).mark)
     until = None if hours is None else time.monotonic() + hours * 3600
     always = {"observations": observations, "decisions": decisions, "steps": steps, "workers": workers, "quiet": quiet}
     for seed in seeds:
         folder = out / f"{METHOD}-{task}-{preset}-{seed}"
         begin = {"method": METHOD, "task": task, "preset": preset, "seed": seed, "change": change}
         # Marked before it exists, so that nobody takes it for a partner while it is trained.
-        if not trained(folder, begin, always, until, complete, lambda folder=folder: mark(folder)):
+        if not trained(folder, begin, always, until, lambda folder=folder: mark(folder)):
             break
         if not read_mark(folder).get("members"):
             homes = load_homes("dev")
@@ -115,7 +116,6 @@ def trained(
     begin: dict[str, Any],
     always: dict[str, Any],
     until: float | None,
-    complete: Callable[[Path], bool],
     first: Callable[[], None] | None = None,
 ) -> bool:
     """Train one run of several, from its beginning or from where it stopped; whether it is complete then.
@@ -130,12 +130,12 @@ def trained(
 
     if under_torchrun():
         raise ValueError("this command trains several runs and starts their workers itself - use --workers instead of torchrun")
-    there = (folder / "config.json").is_file()
+    there = is_run(folder)
     if there:
         # How many workers trained it does not matter once it is complete; `train` asks if it is not.
         left_out = ("change", "population", "quiet", "workers")
         check_same(read(folder), {k: v for k, v in (begin | always).items() if k not in left_out}, folder)
-        if complete(folder):
+        if RunFolder(folder).complete():
             return True
     left = None if until is None else (until - time.monotonic()) / 3600
     if left is not None and left <= 0:
@@ -146,4 +146,4 @@ def trained(
         if first is not None:
             first()
         train(out=folder, hours=left, **begin, **always)
-    return complete(folder)
+    return RunFolder(folder).complete()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ from tyro.conf import Positional
 
 from housemates.cli.homes import SplitName, TaskName, load_homes, load_set
 from housemates.envs.loading import progress
+from housemates.run_folder import runs_in
 
 if TYPE_CHECKING:
     from housemates.agents.agent import Partner
@@ -31,7 +32,7 @@ def list_partners(folders: Positional[tuple[Path, ...]] = (), /, task: TaskName 
     from housemates.sim.scripts import SCRIPTS
 
     found = [*(scripted(name) for name in SCRIPTS), *resolve("random"), *shipped()]
-    for run in runs_in(folders or (Path("runs"),)):
+    for run in dict.fromkeys(run for folder in folders or (Path("runs"),) for run in runs_in(folder)):
         found += of_run(run)
     shown = [p for p in found if task is None or p.meta.get("task", task) == task]
     print(table([COLUMNS, *(row(p) for p in shown)]))
@@ -97,15 +98,6 @@ def ship_partners(runs: Positional[tuple[Path, ...]], /, root: Path | None = Non
     for run in runs:
         place = ship_agent(run, root)
         print(f"{place} ({sum(f.stat().st_size for f in place.iterdir()) / 1000:.0f} kB)")
-
-
-def runs_in(folders: Iterable[Path]) -> list[Path]:
-    """Runs among these folders and right inside them, in order."""
-    found = []
-    for folder in folders:
-        inside = sorted(folder.iterdir()) if folder.is_dir() else []
-        found += [place for place in (folder, *inside) if (place / "config.json").is_file()]
-    return list(dict.fromkeys(found))
 
 
 def of_run(run: Path) -> list[Partner]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from tyro.conf import Positional
 
 from housemates.envs.loading import progress
+from housemates.run_folder import RunFolder
 
 
 def report(
@@ -38,7 +39,7 @@ def report(
     if not runs:
         raise ValueError("no run was given - for example: housemates report runs/main")
     if out is None:
-        out = runs[0] / "report" if len(runs) == 1 and runs[0].is_dir() else Path("report")
+        out = RunFolder(runs[0]).report if len(runs) == 1 and runs[0].is_dir() else Path("report")
 
     with ExitStack() as stack:
         shown: dict[str, Callable[[int, int], None]] = {}

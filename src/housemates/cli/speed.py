@@ -83,4 +83,4 @@ def write_json(path: Path, result: Result) -> None:
     from housemates.io import write_whole
 
     text = json.dumps(result.as_dict(), indent=1) + "\n"
-    write_whole(path, lambda file: file.write(text.encode()))
+    write_whole(path, text.encode())

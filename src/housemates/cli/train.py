@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from housemates.cli.homes import ObservationsName, SplitName, TaskName, load_homes, load_set
+from housemates.run_folder import RunFolder, is_run
 
 if TYPE_CHECKING:
     from housemates.homes.home import Home
@@ -97,7 +98,7 @@ def train(
         quiet: Show nothing while training.
     """
     from housemates.agents import agent as registry
-    from housemates.runs.run import amend, check_versions, complete, create, extend, read
+    from housemates.runs.run import amend, check_versions, create, extend, read
     from housemates.training.distributed import under_torchrun
 
     registry.allow((*population, *allow))
@@ -123,7 +124,7 @@ def train(
         if change:
             run = amend(folder, run, change)
         if stage is not None and stage not in run.stages:
-            if stage == 1 or not complete(folder, 1):
+            if stage == 1 or not RunFolder(folder).complete(1):
                 raise ValueError(f"{folder} has no finished first stage to train an agent with - train that first")
             extend(folder)
             run = read(folder)
@@ -165,7 +166,7 @@ def go_on(folder: Path, run: Run, new: bool, hours: float | None, wandb: bool, q
             raise ValueError(f"training in {folder} failed, see above - when that is mended use --resume {folder}")
         return None
     if under_torchrun() and new:
-        wait_for(folder / "config.json")
+        wait_for(RunFolder(folder).config)
     try:
         return work(folder, load, hours, wandb, quiet)
     except DivergedError as error:
@@ -188,10 +189,8 @@ def check_here(run: Run, wandb: bool) -> None:
 
 def discard(folder: Path) -> None:
     """Remove the folder of a run that was refused before it began to train, so that the mended command may have its name."""
-    from housemates.agents.agent import PARTNERS
-    from housemates.training.checkpoint import LOCK
-
-    begun = {folder / name for name in ("config.json", PARTNERS, LOCK)}
+    files = RunFolder(folder)
+    begun = {files.config, files.partners, files.lock}
     if {path for path in folder.rglob("*") if path.is_file()} <= begun:
         for path in begun:
             path.unlink(missing_ok=True)
@@ -297,4 +296,4 @@ def _restarted(folder: Path, run: Run) -> bool:
     from housemates.runs.run import read
 
     again = int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0
-    return again and (folder / "config.json").exists() and read(folder) == run
+    return again and is_run(folder) and read(folder) == run

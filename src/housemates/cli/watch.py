@@ -12,6 +12,7 @@ from tyro.conf import Positional
 
 from housemates.cli.homes import SplitName, TaskName, load_homes, load_set
 from housemates.envs.loading import progress
+from housemates.run_folder import is_run
 
 if TYPE_CHECKING:
     from housemates.recordings.recording import Recording
@@ -137,7 +138,7 @@ def show_page(
 
     if place is not None and not place.is_dir():
         load_recording(place)
-    if run is None and place is not None and (place / "config.json").is_file():
+    if run is None and place is not None and is_run(place):
         run = place
     # A run that is watched lends its agent and its members to games and swaps, if it has any yet.
     known = lent(run) if run is not None else []
@@ -222,9 +223,7 @@ def play(
     from housemates.web.service import Options
 
     # A run lends its agent as well as its population.
-    names = [
-        name for text in partners for name in (lent(Path(text)) if (Path(text) / "config.json").is_file() else ()) or [text]
-    ]
+    names = [name for text in partners for name in (lent(Path(text)) if is_run(text) else ()) or [text]]
     offered = tuple(resolve_all(names))
     places = (games,) if games.is_dir() else ()
     options = Options(mode="play", places=places, partners=offered, games=games, fastest=fastest)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from housemates.agents.agent import Partner
+from housemates.config import to_json
 from housemates.datasets.dataset import ROLES
 from housemates.datasets.write import Seat, Writer, check_folder, roles, told
 from housemates.evaluation.crossplay import Pair, check_count, teams_of
@@ -78,7 +79,7 @@ def export_recordings(
                 "only": only,
                 "games_played": len(ended),
                 "homes": {r.header["home"]: r.header["home_hash"] for r in sorted(ended, key=lambda r: r.header["home"])},
-                "rules": dataclasses.asdict(first.rules),
+                "rules": to_json(first.rules),
                 "agents": [told(who) for who in agents.values()],
                 "partners": [told(Partner(PERSON, "person"))],
             }
@@ -233,7 +234,7 @@ def export_games(
                 "games_played": len(pairs) * len(which),
                 "environment": environment_hash(episodes, rules, robots),
                 "homes": {episodes.homes[h]: episodes.hashes[h] for h in played},
-                "rules": dataclasses.asdict(rules),
+                "rules": to_json(rules),
                 "agents": [told(who) for who in dict.fromkeys(pair.agent for pair in pairs)],
                 "partners": [told(who) for who in dict.fromkeys(who for pair in pairs for who in pair.partners)],
             }

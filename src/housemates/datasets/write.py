@@ -3,7 +3,6 @@ place that is renamed when everything is there, with checksums in its descriptio
 
 from __future__ import annotations
 
-import secrets
 import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
@@ -27,7 +26,7 @@ from housemates.datasets.dataset import (
     schema,
 )
 from housemates.evaluation.trajectories import Game
-from housemates.io import check_place, file_digest, sync, write_json, writing
+from housemates.io import aside, check_place, file_digest, sync, write_json, writing
 from housemates.sim.sensors import SENSORS
 from housemates.sim.state import OUTCOMES, SUCCESS
 from housemates.tasks.actions import ACTIONS
@@ -62,7 +61,7 @@ class Writer:
 
         check_folder(folder)
         self.folder = Path(folder).absolute()
-        self.scratch = self.folder.with_name(f".{self.folder.name}-{secrets.token_hex(4)}.tmp")
+        self.scratch = aside(self.folder)
         self.shapes = {name: (tuple(shape), np.dtype(kind)) for name, (shape, kind) in shapes.items()}
         self.games = self.decisions = self.successes = self.pending = 0
         self._rows: list[dict[str, Any]] = []

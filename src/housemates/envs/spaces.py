@@ -72,7 +72,7 @@ def action_space(control: str) -> spaces.Space:
 def _space(name: str, robots: int, size: int) -> spaces.Box:
     sensor = SENSORS.find(name)
     shape = (size, size, sensor.channels) if sensor.channels else sensor.size(robots)
-    dtype = sensor.environment_dtype or sensor.dtype
+    dtype: Any = sensor.environment_dtype or sensor.dtype
     low, high = (np.broadcast_to(np.asarray(bound, dtype), shape) for bound in sensor.limits(robots))
     return spaces.Box(low, high, shape, dtype)
 

@@ -13,11 +13,12 @@ import numpy as np
 
 from housemates.agents import agent as registry
 from housemates.agents.agent import Partner
-from housemates.evaluation.holdouts import budget, origin, run_folder
+from housemates.evaluation.holdouts import budget, origin, run_of
 from housemates.evaluation.play import Mind, Played, play
 from housemates.evaluation.resume import Kept
 from housemates.evaluation.rows import AGENT, NOBODY, PARTNER, join_rows, make_rows
 from housemates.homes.home import Home
+from housemates.run_folder import RunFolder
 from housemates.sim.rules import Reward, Rules
 from housemates.sim.state import COLLISION_END, SUCCESS, TIMEOUT
 from housemates.sim.world import World, pack
@@ -82,11 +83,12 @@ def identity(partner: Partner) -> tuple[str, str, int]:
 def trained_with(agent: Partner) -> set[tuple[str, str, int]]:
     """Everybody an agent has met in training, itself included: the partners of stage 2, or the run's own population."""
     known = {identity(agent)}
-    run = run_folder(agent)
+    run = run_of(agent)
     if run is None:
         return known
     if agent.meta.get("stage") == 2:
-        found = registry.read_partners(run / registry.PARTNERS, run) if (run / registry.PARTNERS).is_file() else []
+        listed = RunFolder(run).partners
+        found = registry.read_partners(listed, run) if listed.is_file() else []
     else:
         found = registry.population(run)
     return known | {identity(p) for p in found}

@@ -15,27 +15,23 @@ from typing import Any
 import numpy as np
 
 from housemates.agents import agent as registry
-from housemates.agents.agent import HOLDOUT_SCRIPTS, MARKER, RESTORE, Partner
+from housemates.agents.agent import HOLDOUT_SCRIPTS, Partner
 from housemates.config import to_json
 from housemates.evaluation.play import Mind, play
 from housemates.evaluation.rows import BUDGETS, UNKNOWN, read_rows
 from housemates.homes.home import Home
 from housemates.io import read_json, write_json, write_whole
-from housemates.policies.checkpoint import DESCRIPTION, load_policy, read_description, save_policy
-from housemates.policies.config import PolicyConfig
+from housemates.policies.checkpoint import config_of, load_policy, read_description, save_policy
+from housemates.run_folder import RunFolder, is_held_out, is_policy, policies_below, run_around, runs_below
 from housemates.runs.run import Run, read
 from housemates.sim.state import SUCCESS
 from housemates.tasks.episodes import Episodes
 from housemates.tasks.tasks import get_task
-from housemates.training.trainer import BEFORE_STEPS
 
 
-def run_folder(partner: Partner) -> Path | None:
+def run_of(partner: Partner) -> Path | None:
     """The folder of the run that a learned partner lies in, if it lies in one."""
-    if partner.kind not in ("learned", "latent"):
-        return None
-    place = Path(partner.path)
-    return next((p for p in place.parents if (p / "config.json").is_file()), None)
+    return run_around(partner.path) if partner.kind in ("learned", "latent") else None
 
 
 def origin(agent: Partner) -> dict[str, Any]:
@@ -52,18 +48,18 @@ def budget(agent: Partner) -> int:
 
 
 def _preset(agent: Partner) -> str:
-    run = run_folder(agent)
+    run = run_of(agent)
     if "preset" in agent.meta or run is None:
         return str(agent.meta.get("preset", ""))
-    return str(read_json(run / "config.json", RESTORE).get("preset", ""))
+    return str(RunFolder(run).read_config().get("preset", ""))
 
 
 def _pixels(agent: Partner) -> int:
     if agent.kind not in ("learned", "latent"):
         return 0
-    if not (Path(agent.path) / DESCRIPTION).is_file():
+    if not is_policy(agent.path):
         return UNKNOWN
-    config = PolicyConfig.from_json(read_description(agent.path)["config"])
+    config = config_of(read_description(agent.path), agent.path)
     return config.picture if config.pictures else 0
 
 
@@ -76,7 +72,7 @@ def _budgets(agent: Partner) -> dict[str, int]:
     own = [int(meta.get(unit, UNKNOWN)) for unit in ("decisions", "steps")]
     if meta.get("stage") == 1:
         return dict(zip(BUDGETS, (*own, 0, 0), strict=True))
-    if meta.get("stage") == 2 and run_folder(agent) is not None:
+    if meta.get("stage") == 2 and run_of(agent) is not None:
         before = [_population(agent, unit) for unit in ("decisions", "steps")]
         return dict(zip(BUDGETS, (*before, *own), strict=True))
     return dict.fromkeys(BUDGETS, UNKNOWN)
@@ -84,32 +80,31 @@ def _budgets(agent: Partner) -> dict[str, int]:
 
 def _population(agent: Partner, unit: str) -> int:
     """What the population of an agent's second stage was trained with, each run once; UNKNOWN if one of them does not say."""
-    run = run_folder(agent)
-    if agent.meta.get("stage") != 2 or run is None or not (run / registry.PARTNERS).is_file():
+    run = run_of(agent)
+    if agent.meta.get("stage") != 2 or run is None or not RunFolder(run).partners.is_file():
         return 0
     spent: dict[str, int] = {}
-    for partner in registry.read_partners(run / registry.PARTNERS, run):
+    for partner in registry.read_partners(RunFolder(run).partners, run):
         if partner.kind in ("learned", "latent"):
-            place = str(run_folder(partner) or partner.path)
+            place = str(run_of(partner) or partner.path)
             spent[place] = max(spent.get(place, UNKNOWN), int(partner.meta.get(unit, UNKNOWN)))
     return UNKNOWN if UNKNOWN in spent.values() else sum(spent.values())
 
 
 INDEX = "index.json"
 """Lists, for people, every policy that comes with the package."""
-DEV_ROWS = Path("evaluation") / "episodes-dev.parquet"
-"""Where `housemates evaluate RUN --split dev` leaves its rows."""
 
 
 def ship_agent(run: Path, root: Path | None = None) -> Path:
     """Copy the coordination agent of a run that was evaluated on dev into the package (or another root), as an example;
     returns its folder. Its success there, with the partners of its training and with strangers, is written down with it."""
-    if not (run / DEV_ROWS).is_file():
+    played = RunFolder(run).rows("dev")
+    if not played.is_file():
         raise FileNotFoundError(f"{run} was not evaluated on dev - run: housemates evaluate {run} --split dev")
     agent, settings = registry.agent(run), read(run)
     if settings.method == registry.BEST_RESPONSE:
         raise ValueError(f"{run} is a best response, a measure for others - ship agents that meet strangers")
-    rows = read_rows(run / DEV_ROWS).select(["evaluation", "success"]).to_pydict()
+    rows = read_rows(played).select(["evaluation", "success"]).to_pydict()
     name = f"{settings.method}-{settings.task}-{agent.meta['observations']}-{settings.training.seed}"
     meta = agent.meta | {"preset": settings.preset, "run": name, "split": "dev", "decisions": budget(agent)}
     meta |= {what: origin(agent)[what] for what in BUDGETS}
@@ -133,12 +128,11 @@ def ship_policy(source: Path, place: Path | str, meta: dict[str, Any], root: Pat
 def write_index(root: Path) -> None:
     """List every policy below a root."""
     found = {}
-    for path in sorted(root.rglob("policy.json")):
-        described = read_description(path.parent)
+    for place in policies_below(root):
+        described = read_description(place)
         facts = {"bytes": described["weights"]["bytes"], "sha256": described["weights"]["sha256"]}
-        found[path.parent.relative_to(root).as_posix()] = dict(sorted(described["meta"].items())) | facts
-    text = json.dumps(found, indent=1) + "\n"
-    write_whole(root / INDEX, lambda file: file.write(text.encode()))
+        found[place.relative_to(root).as_posix()] = dict(sorted(described["meta"].items())) | facts
+    write_whole(root / INDEX, (json.dumps(found, indent=1) + "\n").encode())
 
 
 METHOD = "gt_coord"
@@ -158,7 +152,7 @@ def learned_holdouts(task: str, folders: Iterable[Path | str] = ()) -> list[Part
     found = [p for p in registry.shipped() if registry.is_holdout(p) and p.meta.get("task") == task]
     for folder in folders:
         runs = [run for run in runs_in(folder) if read(run).task == task]
-        found += [p for run in runs if complete(run) for p in members(run)]
+        found += [p for run in runs if RunFolder(run).complete() for p in members(run)]
     return list({p.meta["sha256"]: p for p in reversed(found)}.values())[::-1]
 
 
@@ -172,8 +166,7 @@ def runs_in(folder: Path | str) -> list[Path]:
     folder = Path(folder)
     if not folder.is_dir():
         raise FileNotFoundError(f"no folder {folder} with holdouts - make them with: housemates holdouts train")
-    places = [folder] if (folder / "config.json").is_file() else sorted(p.parent for p in folder.glob("**/config.json"))
-    return [place for place in places if registry.held_out(place.resolve())]
+    return [place for place in runs_below(folder) if is_held_out(place.resolve())]
 
 
 def members(run: Path) -> list[Partner]:
@@ -188,37 +181,22 @@ def members(run: Path) -> list[Partner]:
     return found
 
 
-def complete(run: Path) -> bool:
-    """Whether a run has been trained to its end."""
-    try:
-        found = registry.population(run)
-    except FileNotFoundError:
-        return False
-    settings = read(run)
-    spent = [(p.meta.get("decisions", 0), p.meta.get("steps", 0)) for p in found]
-    return len(found) == settings.robots and all(settings.training.share(*numbers) >= 1 for numbers in spent)
-
-
 def recipe_hash(run: Run) -> str:
     """A short hash of how a run is trained, whatever its seed and the versions it was trained with."""
     values = to_json(run)
     values.pop("versions", None)
     values["training"].pop("seed", None)
-    # Recipes from before there were budgets in steps keep their names.
-    for name, none in BEFORE_STEPS.items():
-        if values["training"][name] == none:
-            values["training"].pop(name)
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:12]
 
 
 def mark(run: Path, measured: dict[str, Any] | None = None) -> None:
     """Make a run (its folder may be new) a holdout, or write down how competent it is."""
-    write_json(run / MARKER, measured or {"members": []})
+    write_json(RunFolder(run).mark, measured or {"members": []})
 
 
 def read_mark(run: Path) -> dict[str, Any]:
     """What the mark of a holdout says; nothing if the run has none of its own."""
-    path = run / MARKER
+    path = RunFolder(run).mark
     if not path.is_file():
         return {}
     return read_json(path, "delete it and run: housemates holdouts train")
@@ -246,9 +224,9 @@ def measure(
 
 def ship(run: Path, root: Path | None = None) -> list[Path]:
     """Copy the members of a complete, measured holdout into the package (or another root); returns their folders."""
-    if not registry.held_out(run.resolve()):
+    if not is_held_out(run.resolve()):
         raise ValueError(f"{run} is no holdout - make holdouts with: housemates holdouts train")
-    if not complete(run):
+    if not RunFolder(run).complete():
         raise ValueError(f"{run} is not trained to its end - continue it: housemates train --resume {run}")
     settings, told = read(run), read_mark(run)
     if len(told.get("members", [])) != settings.robots:

@@ -12,6 +12,7 @@ from housemates.agents import agent as registry
 from housemates.agents.agent import BEST_RESPONSE, Partner
 from housemates.evaluation.crossplay import Pair, controls, identity, pair_up, run_name, trained_with
 from housemates.evaluation.metrics import TEAM
+from housemates.run_folder import RunFolder
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -66,8 +67,8 @@ def run_pairs(run: Path, strangers: Sequence[Partner], robots: int = 2, members:
 
     members: such a team's members also meet the strangers, each as an agent of its own.
     """
-    if (run / registry.AGENT / "policy.json").is_file():
-        return agent_pairs(registry.agent(run), registry.read_partners(run / registry.PARTNERS, run), strangers, robots)
+    if RunFolder(run).has_agent():
+        return agent_pairs(registry.agent(run), registry.read_partners(RunFolder(run).partners, run), strangers, robots)
     team = registry.population(run)
     pairs = team_pairs(team)
     if members:

@@ -16,7 +16,7 @@ import torch
 from housemates.evaluation.crossplay import Pair, teams_of
 from housemates.evaluation.play import Mind, _Games, as_mind
 from housemates.homes.home import Home
-from housemates.homes.sources import split_slug
+from housemates.io import file_word
 from housemates.policies.policy import Policy
 from housemates.recordings.recording import Recorder, Recording, save_recording
 from housemates.sim.rules import Reward, Rules
@@ -51,7 +51,6 @@ def record_game(
 
 MOST = 5
 """Games that are kept."""
-FOLDER = "recordings"
 """Where they lie, beside the rows."""
 
 
@@ -87,7 +86,7 @@ def save_examples(
         names = [pair.agent.name, *(partner.name for partner in pair.partners)]
         recording = record_game(episodes, homes, team, episode, rules, seed, greedy, names)
         partner = "-".join(dict.fromkeys(names[1:])) or "alone"
-        words = [split_slug(episodes.split), *(["greedy"] if greedy else []), f"{episode:03d}", names[0], partner]
+        words = [file_word(episodes.split), *(["greedy"] if greedy else []), f"{episode:03d}", names[0], partner]
         path = folder / ("-".join(re.sub(r"[^A-Za-z0-9_.]+", "-", word) for word in words)[:150] + ".npz")
         save_recording(path, recording)
         written.append(path)

@@ -23,6 +23,7 @@ import numpy as np
 from housemates.homes.home import Home
 from housemates.io import write_whole
 from housemates.parallel import kernel_sources
+from housemates.run_folder import DESCRIPTION
 from housemates.sim.rules import Reward, Rules
 from housemates.tasks.episodes import Episodes
 from housemates.training.trainer import environment_hash
@@ -71,7 +72,7 @@ class Kept:
             packed = io.BytesIO()
             np.savez(packed, key=np.array(self.key), done=self.done, **self.results)  # ty: ignore[invalid-argument-type]
             content = packed.getvalue()
-            write_whole(self.path, lambda file: file.write(hashlib.sha256(content).hexdigest().encode() + content))
+            write_whole(self.path, hashlib.sha256(content).hexdigest().encode() + content)
             self._new = False
         self._saved = time.monotonic()
 
@@ -118,7 +119,7 @@ def kept_beside(
     for partner in everybody:
         digest.update(f"{partner.kind} {partner.script} {partner.latent} {partner.meta.get('sha256', '')}".encode())
         if partner.kind in ("learned", "latent"):
-            digest.update((Path(partner.path) / "policy.json").read_bytes())
+            digest.update((Path(partner.path) / DESCRIPTION).read_bytes())
     package = Path(__file__).parents[1]
     for source in (package / "evaluation" / "play.py", *sorted(package.glob("policies/*.py"))):
         digest.update(hashlib.sha256(source.read_bytes()).digest())

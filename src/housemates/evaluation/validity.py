@@ -392,4 +392,4 @@ def summary(rows: Sequence[Row]) -> str:
 def save(rows: Sequence[Row], path: Path) -> None:
     """Write the rows as JSON, whole or not at all."""
     text = json.dumps([asdict(row) for row in rows], indent=1) + "\n"
-    write_whole(path, lambda file: file.write(text.encode()))
+    write_whole(path, text.encode())

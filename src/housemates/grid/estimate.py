@@ -16,6 +16,7 @@ from housemates.grid.cells import Cell, last_lines, log_of
 from housemates.grid.plan import Grid
 from housemates.grid.run import Progress
 from housemates.methods import METHODS
+from housemates.run_folder import RunFolder
 from housemates.runs.presets import PRESETS
 
 SPEEDS = {"state": 12_000.0, "predicates": 12_000.0, "blind": 12_000.0, "depth": 4_500.0, "rgb": 3_000.0}
@@ -105,7 +106,7 @@ def decisions_of(cell: Cell) -> float:
 
 
 def _last_row(grid: Grid, cell: Cell) -> dict | None:
-    lines = last_lines(grid.folder(cell) / ("stage2" if cell.kind == "agent" else "stage1") / "metrics.jsonl", 1)
+    lines = last_lines(RunFolder(grid.folder(cell)).stage(2 if cell.kind == "agent" else 1).metrics, 1)
     try:
         row = json.loads(lines[0]) if lines else None
     except ValueError:

@@ -38,9 +38,6 @@ def read(root: Path) -> Benchmark | None:
     if not path.is_file():
         return None
     values = read_json(path, "restore it from a copy, or choose another --out")
-    if isinstance(values.get("settings"), dict):
-        # Grids from before there were budgets in steps.
-        values["settings"] = {"steps": None, "holdout_steps": None} | values["settings"]
     return from_json(Benchmark, values, str(path))
 
 

@@ -7,15 +7,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
-from housemates.agents.agent import HOLDOUT_SCRIPTS, POPULATION
+from housemates.agents.agent import HOLDOUT_SCRIPTS
 from housemates.config import nearest
 from housemates.evaluation.holdouts import METHOD, read_mark
-from housemates.evaluation.holdouts import complete as trained
 from housemates.grid.cells import Cell
-from housemates.homes.sources import split_slug
 from housemates.methods import METHODS, change_method
+from housemates.run_folder import RunFolder, is_run
 from housemates.runs.presets import PRESETS
-from housemates.runs.run import complete
 from housemates.tasks.tasks import PAPER_TASKS
 from housemates.training.trainer import Training
 
@@ -148,24 +146,23 @@ class Grid:
 
     def rows(self, cell: Cell) -> Path:
         """The file with the rows of a cell's evaluation."""
-        kind = "" if self.settings.split == "eval" else f"-{split_slug(self.settings.split)}"
-        return self.folder(cell) / "evaluation" / f"episodes{kind}.parquet"
+        return RunFolder(self.folder(cell)).rows(self.settings.split)
 
     def done(self, cell: Cell) -> bool:
         """Whether the result of a cell was written whole."""
         folder = self.folder(cell)
         if cell.kind == "evaluation":
             return self.rows(cell).is_file()
-        if not (folder / "config.json").is_file():
+        if not is_run(folder):
             return False
         if cell.kind == "holdout":
-            return trained(folder) and bool(read_mark(folder).get("members"))
-        return (folder / POPULATION).is_file() if cell.kind == "population" else complete(folder, 2)
+            return RunFolder(folder).complete() and bool(read_mark(folder).get("members"))
+        return RunFolder(folder).complete(1 if cell.kind == "population" else 2)
 
     def command(self, cell: Cell) -> list[str]:
         """The program that does a cell, or continues it: what a person would type."""
         program, folder, given = [sys.executable, "-m", "housemates"], self.folder(cell), self.settings
-        begun = (folder / "config.json").is_file()
+        begun = is_run(folder)
         if cell.shares:
             return [
                 sys.executable,

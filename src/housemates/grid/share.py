@@ -5,37 +5,31 @@ Usage: python -m housemates.grid.share SOURCE FOLDER METHOD
 
 from __future__ import annotations
 
-import secrets
 import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
 
-from housemates.agents.agent import POPULATION, read_partners, write_partners
-from housemates.methods.self_play import MOMENTS
+from housemates.agents.agent import read_partners, write_partners
+from housemates.io import whole_folder
 from housemates.policies.checkpoint import read_description
-from housemates.runs.run import STAGE, create, read
-
-LEFT_OUT = ("resume", "tensorboard", "population.json")
-"""Parts of a stage that only its own training needs."""
+from housemates.run_folder import MOMENTS, ONLY_FOR_TRAINING, RunFolder
+from housemates.runs.run import create, read
 
 
 def share(source: Path, folder: Path, method: str) -> None:
     """Make `folder` a run of `method` whose first stage is that of the complete run `source`; all of it appears at once."""
     run = read(source)
-    partners = read_partners(source / POPULATION, source)
+    partners = read_partners(RunFolder(source).population, source)
     if method == "fcp":
         earlier = [replace(p, name=f"{p.name}-{when}", path=f"{p.path}/{when}") for when in MOMENTS for p in partners]
         partners += [replace(p, meta=_facts(Path(p.path)) | {"robots": run.robots, "holdout": False}) for p in earlier]
-    scratch = folder.with_name(f".{folder.name}-{secrets.token_hex(4)}")
-    try:
+    with whole_folder(folder) as scratch:
         create(scratch, replace(run, method=method, stages=(1,)))
-        shutil.copytree(source / STAGE, scratch / STAGE, ignore=shutil.ignore_patterns(*LEFT_OUT))
+        first, own = RunFolder(source).stage(1).path, RunFolder(scratch).stage(1).path
+        shutil.copytree(first, own, ignore=shutil.ignore_patterns(*ONLY_FOR_TRAINING))
         moved = [replace(p, path=str(scratch.resolve() / Path(p.path).relative_to(source.resolve()))) for p in partners]
-        write_partners(scratch / POPULATION, moved, scratch)
-        scratch.rename(folder)
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+        write_partners(RunFolder(scratch).population, moved, scratch)
 
 
 def _facts(folder: Path) -> dict[str, object]:

@@ -58,10 +58,15 @@ def generate_home(split: str, index: int, seed: int = 0) -> Home:
             plan, placed = arrange(macro, rng, np.random.default_rng([seed, 1000 + macro]))
         except NoPlaceError:
             continue
-        home = furnish(f"{split}/{index:02d}", plan, placed)
+        home = furnish(home_name(split, index), plan, placed)
         if not faults(home):
             return home
-    raise ValueError(f"No layout for {split}/{index:02d} with seed {seed} in {ATTEMPTS} attempts - choose another seed")
+    raise ValueError(f"No layout for {home_name(split, index)} with seed {seed} in {ATTEMPTS} attempts - choose another seed")
+
+
+def home_name(split: str, index: int) -> str:
+    """What home number `index` of a split is called."""
+    return f"{split}/{index:02d}"
 
 
 def split_size(split: str) -> tuple[int, tuple[int, ...]]:

@@ -18,7 +18,7 @@ from housemates.homes.home import RECEPTACLES, Home
 from housemates.homes.splits import Progress, generated, make_homes, seeded_cache
 from housemates.plugins import Table, use
 
-__all__ = ["HOMES", "HomeSource", "home_called", "load_split", "register_homes", "save_homes", "source_of", "split_slug"]
+__all__ = ["HOMES", "HomeSource", "home_called", "load_split", "register_homes", "save_homes", "source_of"]
 
 EPISODES = 1000
 """Episodes of a task in homes of one's own."""
@@ -81,12 +81,6 @@ def resolve_homes(text: str) -> str:
 def register_homes(name: str, load: Load, *, meaning: str = "", takes: str = "", episodes: int = EPISODES) -> HomeSource:
     """Make homes known by a name that every command takes as --split; see `HomeSource` for the arguments."""
     return HOMES.register(HomeSource(name, load, meaning, takes, episodes))
-
-
-def split_slug(split: str) -> str:
-    """The name of homes as a part of file names: seeds-0-9, folder-flats."""
-    name, _, rest = split.partition(":")
-    return re.sub(r"[^\w-]+", "_", "-".join([name, *([Path(rest).name] if rest else [])]))
 
 
 def home_called(name: str, split: str = "") -> Home:

@@ -18,7 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from housemates.homes.files import load_homes, packaged_homes, save_homes
-from housemates.homes.generate import generate_home, split_size
+from housemates.homes.generate import generate_home, home_name, split_size
 from housemates.homes.home import Home
 from housemates.io import cache_folder
 
@@ -49,7 +49,7 @@ def generated(split: str, seed: int = 0, progress: Progress | None = None) -> li
     count, _ = split_size(split)
     if seed == 0 and (packaged := packaged_homes(split)) is not None:
         return packaged
-    names = [f"{split}/{index:02d}" for index in range(count)]
+    names = [home_name(split, index) for index in range(count)]
     return _kept(cache_path(split, seed), names, lambda: make_split(split, seed, progress))
 
 
@@ -81,7 +81,7 @@ def cache_path(split: str, seed: int = 0) -> Path:
 def make_split(split: str, seed: int = 0, progress: Progress | None = None) -> list[Home]:
     """All homes of a split in order, made now; which process makes a home does not change it."""
     count, _ = split_size(split)
-    return make_homes([(f"{split}/{index:02d}", split, index, seed) for index in range(count)], progress)
+    return make_homes([(home_name(split, index), split, index, seed) for index in range(count)], progress)
 
 
 def make_homes(jobs: Sequence[Job], progress: Progress | None = None) -> list[Home]:

@@ -74,7 +74,7 @@ METHODS = {
         "BDP with the paper's own numbers in every preset: no taste, one weight throughout, a warm-up of a tenth",
         BDP,
         BDPSettings(),
-        fixed=("latents", "weight", "late_weight", "window", "quiet", "branches", "taste"),
+        fixed=("latents", "weight", "late_weight", "quiet", "branches", "taste"),
     ),
     "bdp_no_discriminator": MethodSpec(
         "BDP-[Discrim]",

@@ -7,7 +7,6 @@ anybody could read the answer (paper, section 4.2 and appendix C.3).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import torch
@@ -41,8 +40,6 @@ class Diversity:
     late_weight: float | None = None
     """Alpha in the second half of the stage, when the task is learnt, and from then on the mean over a rollout is taken off the
     pay: else every decision costs something, and to end early saves. None goes on as before, as in the paper."""
-    window: Literal["actions", "xy"] = "actions"
-    """What the discriminator sees of each step: position and executed action, or the position alone."""
     quiet: float = 0.1
     """Share of the horizon at the start of an episode that is neither paid for nor learnt from."""
     redraw: int = 10
@@ -107,23 +104,19 @@ class Discriminator(nn.Module):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             self.place = nn.Linear(2 * WINDOW, hidden)
-            seen = 2 * WINDOW + (WINDOW * len(ACTIONS) if settings.window == "actions" else 0)
+            seen = WINDOW * (2 + len(ACTIONS))
             for parameter in self.place.parameters():  # as torch's own linear layer of all inputs would begin
                 nn.init.uniform_(parameter, -(seen**-0.5), seen**-0.5)
-            self.action: nn.Parameter | None = None
-            if settings.window == "actions":
-                self.action = nn.Parameter(torch.empty(WINDOW * len(ACTIONS), hidden).uniform_(-(seen**-0.5), seen**-0.5))
+            self.action = nn.Parameter(torch.empty(WINDOW * len(ACTIONS), hidden).uniform_(-(seen**-0.5), seen**-0.5))
             self.middle = nn.Linear(hidden, hidden)
             self.last = nn.Linear(hidden, settings.latents)
 
     def forward(self, place: Tensor, action: Tensor) -> Tensor:
         """Log probabilities [n, K] of places [n, 80] and actions [n, 40] (see `Samples`)."""
-        x = self.place(place.float())
-        if self.action is not None:
-            steps = torch.arange(WINDOW, device=action.device) * len(ACTIONS)
-            row = torch.where(action == NOTHING, len(self.action), steps + action)
-            table = torch.cat([self.action, self.action.new_zeros(1, self.action.shape[1])])
-            x = x + nn.functional.embedding_bag(row, table, mode="sum")
+        steps = torch.arange(WINDOW, device=action.device) * len(ACTIONS)
+        row = torch.where(action == NOTHING, len(self.action), steps + action)
+        table = torch.cat([self.action, self.action.new_zeros(1, self.action.shape[1])])
+        x = self.place(place.float()) + nn.functional.embedding_bag(row, table, mode="sum")
         return self.last(self.middle(x.relu()).relu()).log_softmax(-1)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from housemates import run_folder
 from housemates.agents.agent import BEST_RESPONSE, Partner, is_holdout, load
 from housemates.policies.config import PolicyConfig
 from housemates.policies.policy import Policy
@@ -101,4 +102,4 @@ class Coordination(Members):
 
     def place(self, player: int) -> str:
         """There is only one agent."""
-        return "agent"
+        return run_folder.AGENT

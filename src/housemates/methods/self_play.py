@@ -12,6 +12,7 @@ import numpy as np
 from housemates.agents.agent import Partner
 from housemates.policies.config import PolicyConfig
 from housemates.policies.policy import Policy
+from housemates.run_folder import MOMENTS
 from housemates.training.method import Members
 from housemates.training.rollout import Slots
 
@@ -72,10 +73,6 @@ class PBT(SelfPlay):
         places = (np.arange(members)[:, None] + moved[:, None, np.arange(robots) % members]) % members
         player = order[np.arange(len(order))[:, None, None], places].reshape(-1, robots)[:homes].astype(np.int16)
         return Slots(player, np.zeros((homes, robots), np.int64), np.ones((homes, robots), np.bool_))
-
-
-MOMENTS = ("start", "middle")
-"""Earlier versions of a member, in folders inside its own."""
 
 
 class FCP(SelfPlay):

@@ -7,9 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import shutil
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +15,15 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 
 import housemates
-from housemates.io import read_json, seal
+from housemates.config import from_json, to_json
+from housemates.io import read_json, seal, write_files
 from housemates.policies.config import PolicyConfig
 from housemates.policies.policy import Policy
+from housemates.run_folder import DESCRIPTION, WEIGHTS
 from housemates.tasks.actions import ACTIONS
 
 FORMAT = 1
 """Version of the two files; a reader refuses newer ones."""
-WEIGHTS = "policy.safetensors"
-DESCRIPTION = "policy.json"
 KEYS = {"format": int, "config": dict, "observations": dict, "actions": list, "code": str, "weights": dict, "meta": dict}
 
 
@@ -45,7 +42,7 @@ def save_policy(folder: Path | str, policy: Policy, meta: dict[str, Any]) -> Non
     description = {
         "format": FORMAT,
         "code": housemates.__version__,
-        "config": policy.config.to_json(),
+        "config": to_json(policy.config),
         "observations": policy.config.observation_spec(),
         "actions": list(ACTIONS),
         "weights": {"bytes": len(weights), "sha256": hashlib.sha256(weights).hexdigest()},
@@ -56,21 +53,7 @@ def save_policy(folder: Path | str, policy: Policy, meta: dict[str, Any]) -> Non
     except (TypeError, ValueError) as error:
         raise ValueError(f"meta of the policy for {folder} is not JSON: {error} - give numbers, texts, lists, dicts") from error
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        for left in folder.parent.glob(f".{folder.name}-*"):  # by somebody who was killed while writing
-            shutil.rmtree(left, ignore_errors=True)
-        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as scratch:
-            fresh = Path(scratch) / folder.name
-            fresh.mkdir()
-            _write(fresh / WEIGHTS, weights)
-            _write(fresh / DESCRIPTION, text.encode())
-            if folder.is_dir():
-                for name in (WEIGHTS, DESCRIPTION):
-                    (fresh / name).replace(folder / name)
-                _sync(folder)
-            else:
-                fresh.rename(folder)
-        _sync(folder.parent)
+        write_files(folder, {WEIGHTS: weights, DESCRIPTION: text.encode()})
     except OSError as error:
         raise OSError(
             f"cannot write a policy to {folder}: {error.strerror or error} - what was there before is kept"
@@ -81,7 +64,7 @@ def load_policy(folder: Path | str, device: torch.device | str = "cpu") -> Polic
     """Read the policy that `save_policy` wrote into a folder."""
     folder = Path(folder)
     description = read_description(folder)
-    config = PolicyConfig.from_json(description["config"])
+    config = config_of(description, folder)
     spec = config.observation_spec()
     if config.actions != len(ACTIONS) or description["actions"] != list(ACTIONS):
         count = len(description["actions"])
@@ -113,11 +96,13 @@ def read_description(folder: Path | str) -> dict[str, Any]:
     for key, kind in KEYS.items():
         if not isinstance(description.get(key), kind):
             raise ValueError(f"{path} has no valid '{key}' - restore it from a copy")
-    try:
-        PolicyConfig.from_json(description["config"]).observation_spec()
-    except (ValueError, TypeError) as error:
-        raise ValueError(f"{path}: {error}") from error
+    config_of(description, folder)
     return description
+
+
+def config_of(description: dict[str, Any], folder: Path | str) -> PolicyConfig:
+    """The network that a policy's JSON file in a folder describes."""
+    return from_json(PolicyConfig, description["config"], f"{Path(folder) / DESCRIPTION}: config")
 
 
 def _read_weights(path: Path, expected: dict[str, Any]) -> dict[str, torch.Tensor]:
@@ -147,18 +132,3 @@ def _check_finite(path: Path, weights: dict[str, torch.Tensor]) -> None:
     for name, values in weights.items():
         if not bool(torch.isfinite(values).all()):
             raise ValueError(f"{path} has numbers in {name} that are not finite: its training diverged - take an earlier one")
-
-
-def _write(path: Path, content: bytes) -> None:
-    with path.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _sync(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

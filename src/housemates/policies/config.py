@@ -14,7 +14,7 @@ import numpy as np
 from housemates.sim.sensors import SENSORS
 from housemates.tasks.actions import ACTIONS
 
-Network = Literal["paper", "cnn", "patches", "vector"]
+Network = Literal["paper", "patches", "vector"]
 Recurrent = Literal["lstm", "gru"]
 NETWORKS: tuple[str, ...] = get_args(Network)
 MEMORIES: tuple[str, ...] = get_args(Recurrent)
@@ -26,8 +26,6 @@ MOST = {"features": 8192, "hidden": 8192, "layers": 16, "latent": 1024, "privile
 """Largest numbers, far beyond any network that is trained here: a file that says more is refused before it takes memory."""
 NUMBERS = 1_000_000_000
 """Weights in the memory and behind it, about; likewise."""
-LATER = ("branches", "taste")
-"""Fields that the first policies were written without; they have the defaults of these."""
 
 
 def seen_as(config: Any, name: str, usual: type) -> type:
@@ -51,8 +49,8 @@ class PolicyConfig:
 
     observations: tuple[str, ...] = ("depth", "state")
     """What the policy sees: depth, rgb, and vectors of SENSORS."""
-    network: Network = "cnn"
-    """`paper` (ResNet18, raw vectors), `cnn`, `patches` (both with engineered vectors), or `vector` (no pictures)."""
+    network: Network = "patches"
+    """`paper` (ResNet18, raw vectors), `patches` (with engineered vectors), or `vector` (no pictures)."""
     picture: int = 64
     """Side length of pictures in pixels: 64, 128 or 256; without meaning when no picture is seen."""
     features: int = 256
@@ -87,10 +85,10 @@ class PolicyConfig:
             raise ValueError(f"no network '{self.network}' - choose one of: {', '.join(NETWORKS)}")
         if self.memory not in MEMORIES:
             raise ValueError(f"no memory '{self.memory}' - choose one of: {', '.join(MEMORIES)}")
-        if self.network in ("cnn", "patches") and not self.pictures:
+        if self.network == "patches" and not self.pictures:
             raise ValueError(f"network '{self.network}' needs a picture - add depth or rgb, or use network 'vector'")
         if self.network == "vector" and self.pictures:
-            raise ValueError(f"network 'vector' cannot see {' and '.join(self.pictures)} - use 'cnn', 'patches' or 'paper'")
+            raise ValueError(f"network 'vector' cannot see {' and '.join(self.pictures)} - use 'patches' or 'paper'")
         if self.pictures and self.picture not in SIZES:
             raise ValueError(f"pictures of {self.picture} pixels - choose one of: {', '.join(map(str, SIZES))}")
         for name in ("features", "hidden", "layers", "robots"):
@@ -140,25 +138,6 @@ class PolicyConfig:
     def observation_spec(self) -> dict[str, dict[str, list]]:
         """Shape and allowed number types of every observation, ready for JSON."""
         return {name: {"shape": list(self.shape(name)), "types": list(_types(name))} for name in self.observations}
-
-    def to_json(self) -> dict[str, Any]:
-        """The fields as JSON values."""
-        return {**dataclasses.asdict(self), "observations": list(self.observations)}
-
-    @classmethod
-    def from_json(cls, values: dict[str, Any]) -> PolicyConfig:
-        """The inverse of `to_json`; unknown, missing or ill-typed fields are errors."""
-        fields = {field.name: field.default for field in dataclasses.fields(cls)}
-        values = {name: fields[name] for name in LATER} | values
-        unknown, absent = sorted(values.keys() - fields), sorted(fields.keys() - values)
-        if unknown or absent:
-            what = f"unknown field '{unknown[0]}'" if unknown else f"no field '{absent[0]}'"
-            raise ValueError(f"policy config has {what} - its fields are: {', '.join(fields)}")
-        for name, default in fields.items():
-            kind = list if name == "observations" else type(default)
-            if type(values[name]) is not kind:
-                raise ValueError(f"policy config has {name} = {values[name]!r} - it must be of type {kind.__name__}")
-        return cls(**values)
 
     @classmethod
     def paper(cls, *, rgb: bool = False, **changes: Any) -> PolicyConfig:

@@ -129,39 +129,6 @@ def channels(names: tuple[str, ...]) -> int:
     return sum(PICTURES[name] for name in names)
 
 
-class SmallCNN(nn.Module):
-    """Three convolutions of 16, 32 and 32 channels, then one linear layer: pictures to [n, features]."""
-
-    def __init__(self, names: tuple[str, ...], size: int, features: int) -> None:
-        super().__init__()
-        self.names = names
-        self.pool = nn.AvgPool2d(2) if size == 256 else nn.Identity()
-        inner = min(size, 128)
-        last = 1 if inner == 64 else 2
-        # No padding: padded strided convolutions train a third slower here, and walls at the border carry little.
-        self.convolutions = nn.Sequential(
-            nn.Conv2d(channels(names), 16, 8, 4),
-            nn.ReLU(inplace=True),
-            nn.Conv2d(16, 32, 4, 2),
-            nn.ReLU(inplace=True),
-            nn.Conv2d(32, 32, 3, last),
-            nn.ReLU(inplace=True),
-        )
-        side = (inner - 8) // 4 + 1
-        side = (side - 4) // 2 + 1
-        side = (side - 3) // last + 1
-        self.linear = nn.Linear(32 * side * side, features)
-        for layer in self.modules():
-            if isinstance(layer, nn.Conv2d | nn.Linear):
-                orthogonal(layer, 2**0.5)
-
-    def forward(self, obs: dict[str, Tensor]) -> Tensor:
-        x = join([LAPTOP_INPUT[name](obs[name]) for name in self.names])
-        x = self.convolutions(self.pool(x.permute(0, 3, 1, 2)))
-        # Back to [n, side, side, 32], which is how the numbers lie in memory: flattening copies nothing.
-        return self.linear(x.permute(0, 2, 3, 1).flatten(1)).relu_()
-
-
 class Patches(nn.Module):
     """Pictures cut into 8 x 8 patches, each one linear layer; 2 x 2 neighbours merge until 4 x 4 are left; [n, features]."""
 
@@ -213,7 +180,7 @@ def orthogonal_weight(weight: Tensor, gain: float) -> None:
         nn.init.orthogonal_(weight, gain)
 
 
-PICTURE_ENCODERS = {"paper": ResNet18, "cnn": SmallCNN, "patches": Patches}
+PICTURE_ENCODERS = {"paper": ResNet18, "patches": Patches}
 BODY = 8
 """Leading numbers of `state` that are no places: 7 arm joints and is_holding."""
 FAR = 5.0

@@ -37,6 +37,9 @@ def read_arrays(file: BinaryIO, limits: Mapping[str, int]) -> dict[str, np.ndarr
                 raise ValueError(f"{name} is there twice")
             if name in limits:
                 found[name] = _read(packed, info, name, limits[name])
+            else:
+                # The name stands in the file twice and must be the same: a damaged one would be passed over.
+                packed.open(info).close()
     return found
 
 

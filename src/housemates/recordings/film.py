@@ -16,6 +16,7 @@ import numpy as np
 
 from housemates.homes.home import Home
 from housemates.io import check_place, write_whole
+from housemates.recordings import palette
 from housemates.recordings.captions import bands, doing, holding, short, thing_names, title, told
 from housemates.recordings.recording import Recording, batch_of
 from housemates.sim.cameras import real_bodies
@@ -45,13 +46,11 @@ GIF_COLOURS = 200
 HOLD = 1.5
 """How long the last picture stays, seconds."""
 PAPER, INK, FAINT = (24, 26, 31), (236, 238, 240), (138, 144, 154)
-BAD, GOOD = (235, 64, 52), (96, 210, 110)
-ROBOTS = ((74, 158, 255), (255, 150, 46), (110, 205, 110), (210, 120, 240))
+BAD, GOOD = palette.FAILURE.dark, palette.SUCCESS.dark
+ROBOTS = tuple(colour.dark for colour in palette.ROBOTS)
 """Colours of robots 0 to 3."""
-THINGS = ((255, 224, 64), (255, 92, 160))
+THINGS = tuple(colour.dark for colour in palette.OBJECTS)
 """Colours of the two target objects and their goals."""
-DEPTH_COLOURS = np.array([(252, 253, 191), (254, 159, 109), (222, 73, 104), (140, 41, 129), (59, 15, 112), (0, 0, 4)], float)
-"""Near to far: the steps of a well-known colour map whose brightness falls evenly."""
 
 
 @dataclass(frozen=True)
@@ -260,10 +259,7 @@ class Studio:
 
 def coloured(depth: np.ndarray) -> np.ndarray:
     """A depth picture [S, S] in metres as colours [S, S, 3] uint8: near is bright, FARTHEST and nothing hit are black."""
-    share = np.clip(np.where(depth > 0, depth, FARTHEST) / FARTHEST, 0, 1) * (len(DEPTH_COLOURS) - 1)
-    low = np.minimum(share.astype(int), len(DEPTH_COLOURS) - 2)
-    part = (share - low)[..., None]
-    return (DEPTH_COLOURS[low] * (1 - part) + DEPTH_COLOURS[low + 1] * part).astype(np.uint8)
+    return palette.depth_colours(np.where(depth > 0, depth, FARTHEST) / FARTHEST)
 
 
 @lru_cache
@@ -323,9 +319,9 @@ def _write_gif(path: Path, pictures: Iterator[Image.Image], style: Style) -> Non
     # meaning cover few pixels and are added by hand.
     some = np.concatenate([np.asarray(every[k * (len(every) - 1) // 3]) for k in range(4)])
     common = Image.fromarray(some).quantize(GIF_COLOURS, Quantize.FASTOCTREE).getpalette() or []
-    palette = Image.new("P", (1, 1))
+    table = Image.new("P", (1, 1))
     marks = (PAPER, INK, FAINT, BAD, GOOD, *ROBOTS, *THINGS)
-    palette.putpalette([*common[: 3 * GIF_COLOURS], *(value for colour in marks for value in colour)])
-    flat = [picture.quantize(palette=palette, dither=Dither.NONE) for picture in every]
+    table.putpalette([*common[: 3 * GIF_COLOURS], *(value for colour in marks for value in colour)])
+    flat = [picture.quantize(palette=table, dither=Dither.NONE) for picture in every]
     time = [round(1000 / style.fps)] * (len(flat) - 1) + [round(1000 * HOLD)]
     flat[0].save(path, save_all=True, append_images=flat[1:], duration=time, loop=0, optimize=True, disposal=1)

@@ -9,20 +9,21 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 
 from housemates import __version__
+from housemates.config import from_json, to_json
 from housemates.homes.home import Home
 from housemates.homes.sources import home_called
 from housemates.io import write_whole
 from housemates.recordings.events import happened, plan_of
 from housemates.recordings.files import read_arrays
 from housemates.sim.batch import Batch, Step
-from housemates.sim.rules import Reward, Rules
+from housemates.sim.rules import Rules
 from housemates.sim.scripts import SCRIPTS
 from housemates.sim.state import MOST_ROBOTS, MUST_DECIDE, OUTCOMES, STATE, copy_of
 from housemates.tasks.actions import ACTIONS, NO_OP
@@ -113,9 +114,7 @@ class Recording:
     @property
     def rules(self) -> Rules:
         """The rules it was played by."""
-        found: dict[str, Any] = dict(self.header["rules"])
-        found["thresholds"], found["reward"] = tuple(found["thresholds"]), Reward(**found["reward"])
-        return Rules(**found)
+        return from_json(Rules, self.header["rules"], "the recording: rules")
 
     def episodes(self) -> Episodes:
         """The episode as a set of one, played in a list of one home."""
@@ -212,7 +211,7 @@ class Recorder:
             "home": batch.homes[home].name,
             "home_hash": batch.homes[home].content_hash,
             "episode_id": int(batch.episodes.id[row]),
-            "rules": asdict(batch.rules),
+            "rules": to_json(batch.rules),
             "robots": self.names,
             "actions": list(ACTIONS),
             "steps": self.tick_number,
@@ -348,7 +347,7 @@ def read_recording(file: BinaryIO, name: str) -> Recording:
         if version == FORMAT:
             return _assemble(header, arrays)
     except Exception as error:  # a damaged file may trip zipfile, zlib, json and numpy in any way
-        raise ValueError(f"{name} is not a whole recording ({_words(error)}) - record the episode again") from error
+        raise ValueError(f"{name} is damaged ({_words(error)}) - record the episode again") from error
     raise ValueError(f"{name} has format {version}, this version reads {FORMAT} - record the episode again")
 
 

@@ -26,10 +26,11 @@ from housemates.evaluation.metrics import (
     success_matrix,
 )
 from housemates.evaluation.stats import bootstrap_mean, scores
-from housemates.io import read_json, write_whole
+from housemates.io import write_whole
 from housemates.reports import paper
 from housemates.reports.summary import groups, label, partners_in_order
 from housemates.reports.tables import EVALUATIONS, Cell, Table
+from housemates.run_folder import RunFolder
 from housemates.tasks.tasks import known_task, task_title
 
 if TYPE_CHECKING:
@@ -322,7 +323,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 OUTCOMES = {"success": "success", "collision": "collision", "timeout": "time-out"}
-STAGES = {"stage1": "stage 1: population", "stage2": "stage 2: agent"}
+STAGE_TITLES = {1: "stage 1: population", 2: "stage 2: agent"}
 POINTS = 200
 """Most points of a drawn curve; more are averaged in equal pieces."""
 DASHES = ("-", "--", "-.", ":")
@@ -337,7 +338,7 @@ class Curve:
     method: str
     task: str
     observations: str
-    stage: str
+    stage: int
     decisions: np.ndarray
     """[U] after each update."""
     shares: dict[str, np.ndarray]
@@ -346,10 +347,10 @@ class Curve:
 
 def read_curves(run: Path) -> list[Curve]:
     """The curves of a run folder: one for each stage that has a log."""
-    config = read_json(run / "config.json", "restore it from a copy")
+    config = RunFolder(run).read_config()
     found = []
-    for stage in STAGES:
-        path = run / stage / "metrics.jsonl"
+    for stage in STAGE_TITLES:
+        path = RunFolder(run).stage(stage).metrics
         if not path.is_file():
             continue
         rows = []
@@ -378,7 +379,7 @@ def thinned(x: np.ndarray, y: np.ndarray, points: int = POINTS) -> tuple[np.ndar
 def learning_curves(curves: list[Curve], task: str) -> Figure:
     """A row of panels for each stage, a panel for each outcome, a line for each run."""
     mine = [c for c in curves if c.task == task]
-    stages = [s for s in STAGES if any(c.stage == s for c in mine)]
+    stages = [s for s in STAGE_TITLES if any(c.stage == s for c in mine)]
     kinds = sorted({c.observations for c in mine})
     figure, axes = canvas(len(stages), 3, 0.7 + 2.0 * len(stages), sharey=True)
     few = max(c.decisions[-1] for c in mine) < 1e6
@@ -397,7 +398,7 @@ def learning_curves(curves: list[Curve], task: str) -> Figure:
             axis.grid(color=GRID, lw=0.5)
             axis.set(ylim=(0, 100), xlim=(0, None))
             axis.locator_params(axis="x", nbins=5)
-        axes[row][0].set_ylabel(f"{STAGES[stage]}\npercent of episodes")
+        axes[row][0].set_ylabel(f"{STAGE_TITLES[stage]}\npercent of episodes")
     for axis in axes[-1]:
         axis.set_xlabel(f"decisions, {scale}")
     figure.suptitle(f"{task_title(task)}: how the episodes of the training ended", fontsize=10)

@@ -14,6 +14,7 @@ from housemates.homes.home import RECEPTACLES, Home, Meshes, Parts, Receptacle, 
 from housemates.homes.pieces import hull
 from housemates.homes.solids import corners
 from housemates.io import check_place, write_whole
+from housemates.recordings import palette
 from housemates.reports.labels import Label, Scene, place_labels
 
 MESH_STEP = 0.01
@@ -133,8 +134,9 @@ MARK = 0.28
 
 INK, WALL, PAPER, DRIVE = "#333333", "#4a4a4a", "#f3f1ec", "#cfe6d4"
 PLACE, DOOR = "#1f5fa8", "#b3541e"
-THINGS = ("#c2185b", "#6a1b9a")
+THINGS = tuple(colour.hex("light") for colour in palette.OBJECTS)
 """Colours of the two objects of an episode."""
+ROBOTS = tuple(colour.hex("light") for colour in palette.ROBOTS)
 
 
 def check_drawing(path: Path) -> None:
@@ -324,10 +326,11 @@ def _annotate(axes: Axes, home: Home, scene: Scene | None) -> None:
     for number, (x, z, yaw) in enumerate(scene.spawns if scene else ()):
         from matplotlib.patches import Circle
 
-        axes.add_patch(Circle((z, x), 0.3, fc="#f6c445", ec="#6b5200", lw=1.2, alpha=0.9, zorder=12))
-        axes.plot([z, z - 0.3 * np.sin(yaw)], [x, x + 0.3 * np.cos(yaw)], color="#6b5200", lw=1.6, zorder=13)
+        colour = ROBOTS[number % len(ROBOTS)]
+        axes.add_patch(Circle((z, x), 0.3, fc=colour, ec=INK, lw=1.2, alpha=0.9, zorder=12))
+        axes.plot([z, z - 0.3 * np.sin(yaw)], [x, x + 0.3 * np.cos(yaw)], color=INK, lw=1.6, zorder=13)
         clear.append((z, x, 0.3))
-        names.append(Label(f"robot {number}", (z, x - 0.25), "#6b5200", at=(z, x - 0.42)))
+        names.append(Label(f"robot {number}", (z, x - 0.25), colour, at=(z, x - 0.42)))
     place_labels(axes, names + piece_labels(home), size=7.5, keep_clear=clear)
 
 

@@ -26,6 +26,7 @@ from housemates.reports.page import Picture, Section, write_page
 from housemates.reports.sources import Source, gather, read_source, select
 from housemates.reports.summary import warnings, work_table
 from housemates.reports.tables import Table, latex, markdown, paper_tables
+from housemates.run_folder import ROWS
 from housemates.tasks.tasks import task_title
 
 VERSIONS = ("numpy", "numba", "torch", "pyarrow", "matplotlib")
@@ -105,7 +106,7 @@ def write_report(paths: Sequence[Path], out: Path, options: Options | None = Non
     )
     _write(out / "tables.tex", "% needs \\usepackage{booktabs}\n\n" + "\n".join(map(latex, tables)))
     _write(out / "how.txt", made)
-    write_rows(out / "episodes.parquet", table)
+    write_rows(out / ROWS, table)
     pictures = [picture.path for group in drawn.values() for picture in group]
     return Report(out / "index.html", headline, tables, pictures, [film.path for film in shown], notes)
 
@@ -204,4 +205,4 @@ def _films(
 
 
 def _write(path: Path, text: str) -> None:
-    write_whole(path, lambda file: file.write(text.encode()))
+    write_whole(path, text.encode())

@@ -12,13 +12,11 @@ import numpy as np
 from housemates.evaluation.metrics import Rows, rows_of
 from housemates.evaluation.rows import join_rows, read_rows
 from housemates.io import read_json
+from housemates.run_folder import ROWS, RunFolder
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-ROWS = "evaluation/episodes*.parquet"
-"""Where a run keeps its rows; those of other splits and of --greedy in files of their own."""
-FILE = "episodes.parquet"
 AGAIN = "restore it from a copy, or make it again"
 SAME = ("evaluation", "control", "task", "split", "agent", "partner", "episode", "robot", "seed", "greedy", "environment")
 SAME += ("method", "observations")
@@ -45,18 +43,19 @@ def read_source(path: Path) -> Source:
         return Source(path.stem, None, {}, (path,), None)
     if not path.is_dir():
         raise FileNotFoundError(f"no run at {path} - give the folder of a run, or a parquet file of an evaluation")
-    if not (path / "config.json").is_file():
-        if (path / FILE).is_file():
-            return Source(path.name, None, {}, (path / FILE,), None)
-        raise FileNotFoundError(f"no config.json in {path} - give the folder of a run, or a parquet file of an evaluation")
-    rows = tuple(sorted(path.glob(ROWS)))
+    run = RunFolder(path)
+    if not run.exists():
+        if (path / ROWS).is_file():
+            return Source(path.name, None, {}, (path / ROWS,), None)
+        raise FileNotFoundError(
+            f"no {run.config.name} in {path} - give the folder of a run, or a parquet file of an evaluation"
+        )
+    rows = tuple(run.all_rows())
     if not rows:
         raise FileNotFoundError(f"{path} has not been evaluated yet - run: housemates evaluate {path}")
-    audit = path / "diversity.json"
-    name = path.resolve().name
-    return Source(
-        name, path, read_json(path / "config.json", AGAIN), rows, read_json(audit, AGAIN) if audit.is_file() else None
-    )
+    audit = run.diversity()
+    found = read_json(audit, AGAIN) if audit.is_file() else None
+    return Source(path.resolve().name, path, run.read_config(AGAIN), rows, found)
 
 
 def gather(sources: Sequence[Source]) -> pa.Table:

@@ -1,29 +1,24 @@
 """Presets: what to train, how long, with which network.
 
 smoke: checks that training works, under a minute. state: no pictures, for developing methods. laptop: depth pictures of
-64 x 64 pixels for two cores. paper: the paper's network, reward and hyper-parameters (appendix A, C.3, C.4) for GPUs; rollouts of
-128 environments x 128 steps, 100 M simulation steps a stage. How many decisions those are depends on the lengths of skills.
+64 x 64 pixels for two cores. paper: the paper's network, reward and hyper-parameters (appendix A, C.3, C.4) for GPUs;
+rollouts of 128 environments x 128 steps, 100 M simulation steps a stage. How many decisions those are depends on how long
+skills take: an untrained robot decides about every 13 steps, a trained one every 2 to 6.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
-from housemates.training.disturbances import Disturbances
-from housemates.training.ppo import PPO
-from housemates.training.trainer import Training
-from housemates.policies.config import PICTURES, PolicyConfig
-from housemates.sim.sensors import privileged_size, sensor_names
-from housemates.training.ppo import PPO
-from housemates.training.trainer import Training
-from housemates.training.trainer import Training
-from dataclasses import replace
-from housemates.training.trainer import Training
-from housemates.training.ppo import PAPER
-from housemates.training.trainer import Training
-from housemates.sim.rules import Reward, Rules
-from housemates.tasks.tasks import get_task
 
+from housemates.policies.config import PICTURES, PolicyConfig
+from housemates.sim.rules import Reward, Rules
+from housemates.sim.sensors import privileged_size, sensor_names
+from housemates.tasks.tasks import get_task
+from housemates.training.disturbances import Disturbances
+from housemates.training.ppo import PAPER, PPO
+from housemates.training.trainer import Training
 
 RECIPE = PPO(learning_rate=1e-3, entropy_end=0.0, minibatches=8, decay=0.98, normalise_value=True)
 """What learns best per minute on two cores, of all that was tried (docs/learning.md)."""
@@ -100,7 +95,6 @@ class Preset:
         return replace(settings, **self.methods.get(method, {}))
 
 
-
 SMOKE = Preset(
     purpose="checks that training works on this machine, under a minute",
     observations="state",
@@ -108,7 +102,6 @@ SMOKE = Preset(
     split="dev",
     training=Training(decisions=20_000, homes=32, rollout=16, save_every=5, ppo=PPO(learning_rate=1e-3)),
 )
-
 
 
 STATE = Preset(
@@ -120,7 +113,6 @@ STATE = Preset(
 )
 
 
-
 LAPTOP = Preset(
     purpose="learns from depth pictures on two cores; ten million decisions, about 48 minutes of CPU time for GT Coord",
     observations="depth",
@@ -129,7 +121,6 @@ LAPTOP = Preset(
     methods=DIVERSITY,
     kitchens="varied",
 )
-
 
 
 PAPER_PRESET = Preset(
@@ -146,7 +137,6 @@ PAPER_PRESET = Preset(
         rules=Rules(reward=Reward(collision="none")),
     ),
 )
-
 
 
 __all__ = ["PRESETS", "Preset"]

@@ -1,8 +1,6 @@
 """A run as a folder: config.json says everything that decides its bits; whoever has the folder can continue it.
 
-RUN/config.json
-RUN/stage1/  metrics.jsonl  members/00/{policy.safetensors, policy.json, start/, middle/}  population.json  resume/
-RUN/stage2/  metrics.jsonl  agent/{policy.safetensors, policy.json}  partners.json  resume/
+Where its files are is said in `housemates.run_folder`.
 """
 
 from __future__ import annotations
@@ -18,31 +16,28 @@ from dataclasses import dataclass, field, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
+
 import torch
+
 import housemates
-from housemates.io import read_json
+from housemates.agents.agent import Partner, population, read_partners, resolve_all, write_partners
+from housemates.config import change, from_json, nearest, to_json
 from housemates.homes.home import Home
 from housemates.io import write_json
-from housemates.training import distributed
-from housemates.training.disturbances import Disturbances
-from housemates.training.checks import diverged
-from housemates.training.method import Method
-from housemates.training.logger import Record
-from housemates.training.checkpoint import held
-from housemates.config import change, from_json, nearest, to_json
-from housemates.training.trainer import BEFORE_STEPS, Trainer, Training
-from housemates.policies.checkpoint import read_description
-from housemates.policies.config import PolicyConfig
-from housemates.agents.agent import PARTNERS, POPULATION, Partner, population, read_partners, resolve_all, write_partners
 from housemates.methods import METHODS
 from housemates.methods.ego import Coordination, check_partners
+from housemates.policies.checkpoint import read_description
+from housemates.policies.config import PolicyConfig
+from housemates.run_folder import STAGES, RunFolder, is_run, latest_place
 from housemates.tasks.episodes import Episodes
+from housemates.training import distributed
+from housemates.training.checkpoint import held
+from housemates.training.checks import diverged
+from housemates.training.logger import Record
+from housemates.training.method import Method
+from housemates.training.trainer import Trainer, Training
 
-
-CONFIG = "config.json"
-STAGE = "stage1"
-STAGE2 = "stage2"
-STAGES = ((1,), (2,), (1, 2))
+STAGE_CHOICES = ((1,), (2,), (1, 2))
 REMEDY = "with other partners it will fail; train longer, or with more --change disturbances.share=0.5"
 REDRAW = 10
 """Updates between two draws of partners in stage 2, for methods that do not say it (paper: 10)."""
@@ -113,7 +108,7 @@ class Run:
         self.training.check()
 
     def _check_stages(self) -> None:
-        if self.stages not in STAGES:
+        if self.stages not in STAGE_CHOICES:
             raise ValueError(f"stages {list(self.stages)} - a run trains [1], [2] or [1, 2]")
         if 1 in self.stages and METHODS[self.method].make is None:
             raise ValueError(f"the method '{self.method}' has no first stage - use --stage 2 --population ...")
@@ -127,7 +122,7 @@ class Run:
 
 def create(folder: Path, run: Run) -> None:
     """Begin a run: write its config (and whom stage 2 trains with, if named) into a folder that holds no run yet."""
-    if (folder / CONFIG).exists():
+    if is_run(folder):
         raise ValueError(f"{folder} holds a run already - continue it with --resume {folder}, or choose another --out")
     partners = resolve_all(run.population, run.task)
     if partners:
@@ -135,7 +130,7 @@ def create(folder: Path, run: Run) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if partners:
-            write_partners(folder / PARTNERS, partners, folder)
+            write_partners(RunFolder(folder).partners, partners, folder)
         _write(folder, run)
     except OSError as error:
         raise OSError(f"cannot write to {folder}: {error.strerror or error} - choose another --out") from error
@@ -150,7 +145,7 @@ def extend(folder: Path) -> None:
 
 def amend(folder: Path, run: Run, changes: Sequence[str]) -> Run:
     """A run that diverged goes on with other settings of PPO; everything else stays as it was begun."""
-    there = any(diverged(folder / stage) for stage in (STAGE, STAGE2))
+    there = any(diverged(RunFolder(folder).stage(number).path) for number in STAGES)
     for setting in changes:
         key, equals, text = setting.partition("=")
         if not there or not equals or not key.startswith("ppo."):
@@ -165,29 +160,12 @@ def amend(folder: Path, run: Run, changes: Sequence[str]) -> Run:
 
 def read(folder: Path) -> Run:
     """The run in a folder."""
-    path = folder / CONFIG
-    if not path.is_file():
-        raise FileNotFoundError(f"no {CONFIG} in {folder} - give the folder of a run")
-    return from_json(Run, _complete(read_json(path, "restore it from a copy"), path), str(path))
-
-
-LATER = {"taste": 0.0, "late_weight": None}
-"""Settings of methods that runs of earlier versions do not have, as they were then."""
-
-
-def _complete(values: dict[str, Any], path: Path) -> dict[str, Any]:
-    """A config with the fields that runs of earlier versions do not have, and with the method's own settings."""
-    whole: dict[str, Any] = {"stages": [1], "population": [], "zero_shot": True, "settings": None} | values
-    if isinstance(whole.get("policy"), dict):
-        whole["policy"] = {"branches": False, "taste": 0.0} | whole["policy"]
-    if isinstance(whole.get("training"), dict):
-        whole["training"] = BEFORE_STEPS | {"disturbances": to_json(Disturbances())} | whole["training"]
-    spec = METHODS.get(whole.get("method", ""))
-    if spec is not None and whole["settings"] is not None:
-        known = {name: value for name, value in LATER.items() if hasattr(spec.settings, name)}
-        given = known | whole["settings"] if isinstance(whole["settings"], dict) else whole["settings"]
-        whole["settings"] = from_json(type(spec.settings), given, f"{path}: settings")
-    return whole
+    path = RunFolder(folder).config
+    values = RunFolder(folder).read_config()
+    spec = METHODS.get(str(values.get("method")))
+    if spec is not None and "settings" in values:
+        values["settings"] = from_json(type(spec.settings), values["settings"], f"{path}: settings")
+    return from_json(Run, values, str(path))
 
 
 def check_versions(run: Run, folder: Path) -> None:
@@ -196,21 +174,6 @@ def check_versions(run: Run, folder: Path) -> None:
     for name, version in there.items():
         if here[name] != version:
             raise ValueError(f"{folder} was trained with {name} {version}, here is {here[name]} - install that, or start anew")
-
-
-def complete(folder: Path, stage: int | None = None) -> bool:
-    """Whether a run (or one stage of it) has been trained to its end."""
-    run = read(folder)
-    places = {1: folder / STAGE / "members" / "00", 2: folder / STAGE2 / "agent"}
-    for number in run.stages if stage is None else (stage,):
-        if number == 1 and (folder / POPULATION).is_file():
-            continue
-        if not (places[number] / "policy.json").is_file():
-            return False
-        spent = read_description(places[number])["meta"]
-        if run.training.share(spent.get("decisions", 0), spent.get("steps", 0)) < 1:
-            return False
-    return True
 
 
 def work(
@@ -239,6 +202,7 @@ def _work(
     wandb: bool,
     quiet: bool,
 ) -> bool:
+    files = RunFolder(folder)
     torch.set_num_threads(run.threads)
     if run.device == "cuda":
         if not torch.cuda.is_available():
@@ -256,9 +220,7 @@ def _work(
         if group.rank == 0:
             group.wait()
         for stage in run.stages:
-            # A run that was copied without its resume points, say from an earlier version, is not begun anew.
-            lasts = (folder / STAGE / "resume").is_dir() and not (folder / POPULATION).is_file()
-            if stage == 1 and not lasts and complete(folder, 1):
+            if stage == 1 and files.complete(1):
                 continue
             trainer = make_trainer(folder, run, stage, homes, episodes, group)
             trainer.load()
@@ -296,29 +258,30 @@ def make_trainer(
         method = Coordination(run.policy, run.robots, seed, partners_of(folder), redraw, one)
         pixels = method.pixels or pixels
         meta["zero_shot"] = run.zero_shot
-    place = folder / (STAGE if stage == 1 else STAGE2)
+    place = RunFolder(folder).stage(stage).path
     return Trainer(run.training, method, episodes, homes, place, run.robots, group, pixels, run.device, stage, meta)
 
 
 def partners_of(folder: Path) -> list[Partner]:
-    """Whom the coordination agent of a run trains with; noted in stage2/partners.json before it begins."""
-    if not (folder / PARTNERS).is_file():
-        write_partners(folder / PARTNERS, population(folder), folder)
-    return read_partners(folder / PARTNERS, folder)
+    """Whom the coordination agent of a run trains with; noted in its folder before it begins."""
+    listed = RunFolder(folder).partners
+    if not listed.is_file():
+        write_partners(listed, population(folder), folder)
+    return read_partners(listed, folder)
 
 
 def write_population(folder: Path, run: Run, trainer: Trainer) -> None:
     """Tell who belongs to the population that stage 1 has made, and how well each of them did lately."""
-    entries = []
+    stage, entries = RunFolder(folder).stage(1).path, []
     for partner in trainer.method.population():
-        description = read_description(folder / STAGE / partner.path)
-        place = partner.path.removesuffix("/start").removesuffix("/middle")
+        description = read_description(stage / partner.path)
+        place = latest_place(partner.path)
         meta = description["meta"] | {"sha256": description["weights"]["sha256"], "robots": run.robots, "holdout": False}
         if place == partner.path:
             index = next(k for k, trains in enumerate(trainer.method.trains) if trains and trainer.method.place(k) == place)
             meta |= trainer.standing(index, partner.latent if partner.kind == "latent" else None)
-        entries.append(replace(partner, path=f"{STAGE}/{partner.path}", meta=meta))
-    write_partners(folder / POPULATION, entries, folder)
+        entries.append(replace(partner, path=f"{stage.name}/{partner.path}", meta=meta))
+    write_partners(RunFolder(folder).population, entries, folder)
 
 
 def _train(folder: Path, run: Run, stage: int, trainer: Trainer, until: float | None, wandb: bool, quiet: bool) -> bool:
@@ -332,7 +295,7 @@ def _train(folder: Path, run: Run, stage: int, trainer: Trainer, until: float | 
 
 
 def _write(folder: Path, run: Run) -> None:
-    write_json(folder / CONFIG, to_json(run))
+    write_json(RunFolder(folder).config, to_json(run))
 
 
 @contextmanager

@@ -97,11 +97,7 @@ WINDOW = 40
 
 
 class Numbers(NamedTuple):
-    """`Rules` as the kernels read them.
-
-    collision_ends is the probability that a step in contact ends the episode: 1 by the rules; only a training curriculum
-    lowers it.
-    """
+    """`Rules` as the kernels read them."""
 
     forward: float
     turn: float
@@ -115,7 +111,6 @@ class Numbers(NamedTuple):
     subgoal: float
     step: float
     charge: bool
-    collision_ends: float
 
 
 def numbers(rules: Rules) -> Numbers:
@@ -133,5 +128,4 @@ def numbers(rules: Rules) -> Numbers:
         subgoal=float(rules.reward.subgoal),
         step=float(rules.reward.step),
         charge=rules.reward.collision == "timeout",
-        collision_ends=1.0,
     )

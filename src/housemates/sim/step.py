@@ -269,7 +269,7 @@ def end_step(world, s, rules, new):
             touched = True
         if s.level[r] > 0 or distance < rules.farthest:
             interrupt(s, rules, r, distance)
-    if touched and (rules.collision_ends >= 1.0 or uniform(s) < rules.collision_ends):
+    if touched:
         outcome = COLLISION_END
     if outcome == 0 and task_is_done(world.episodes[s.episode], s):
         outcome = SUCCESS

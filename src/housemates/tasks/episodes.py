@@ -17,8 +17,8 @@ import numpy as np
 
 from housemates.homes.files import VERSION, homes_hash, manifest
 from housemates.homes.home import Home
-from housemates.homes.sources import load_split, source_of, split_slug
-from housemates.io import cache_folder
+from housemates.homes.sources import load_split, source_of
+from housemates.io import cache_folder, file_word
 from housemates.tasks.benchmark import episodes_hash, expected_hash, packaged_episodes
 from housemates.tasks.files import FORMAT, Episode, Episodes, read_episodes, save_episodes
 from housemates.tasks.generate import Progress, add_approach, generate_episodes
@@ -67,7 +67,7 @@ def load_episodes(
         homes = load_split(split)
     if clutter == 0 and (packaged := packaged_episodes(task, split)) is not None and _same_homes(packaged, homes):
         return packaged
-    folder = cache_folder() / "episodes" / f"{task}-{split_slug(split)}-{_digest(task, split, homes, clutter)}"
+    folder = cache_folder() / "episodes" / f"{task}-{file_word(split)}-{_digest(task, split, homes, clutter)}"
     found = _cached(folder, task, split, homes)
     if found is not None:
         return found

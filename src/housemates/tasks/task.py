@@ -20,10 +20,6 @@ MOST_SUBGOALS = 6
 """Sub-goals that the simulator keeps apart."""
 MOST_STEPS = 12
 """Actions in the longest script, the whole task by one robot."""
-SHARE = "Your partner works too: share the work, and do not bump into each other."
-"""The last instruction of every task."""
-INSTRUCTIONS = ("Bring both objects to their places: see-through copies of them show where.", SHARE)
-"""What a person is told if the task says nothing else."""
 
 
 @dataclass(frozen=True)
@@ -60,8 +56,8 @@ class Task:
     """Doors and drawers of OPENABLE that are open at the start, with their joint value; all others are closed."""
     title: str = ""
     """What people call it; none: its name with capitals."""
-    instructions: tuple[str, ...] = INSTRUCTIONS
-    """Sentences for a person who plays it."""
+    instructions: tuple[str, ...] = ()
+    """Sentences for a person who plays it, beside those that hold for every task; none: its sub-goals are told."""
     kitchen: bool = False
     """Whether it has work in the kitchen: who has seen three kitchens only fails in a fourth, so presets train it in more."""
 

@@ -7,7 +7,7 @@ The paper's text once says the bowl comes from the fridge; its appendix and figu
 from housemates.homes.home import OPEN_RECEPTACLES
 from housemates.homes.objects import HAB_OBJECTS
 from housemates.plugins import Table
-from housemates.tasks.task import SHARE, Target, Task
+from housemates.tasks.task import Target, Task
 
 SET_TABLE = Task(
     name="set_table",
@@ -16,9 +16,8 @@ SET_TABLE = Task(
         Target(objects=("013_apple",), start=("fridge",), goal=("table_01",), goal_above=0, goal_lift=0.04),
     ),
     instructions=(
-        "Bring the bowl to the table and the apple into the bowl, in any order: see-through copies of them show where.",
+        "Bring the bowl to the table and the apple into the bowl, in any order.",
         "The bowl is in the right drawer, the apple in the fridge. Both are closed: open them.",
-        SHARE,
     ),
     kitchen=True,
 )
@@ -30,6 +29,7 @@ TIDY_HOUSE = Task(
         Target(objects=HAB_OBJECTS, start=OPEN_RECEPTACLES, goal=OPEN_RECEPTACLES, other_piece=True),
         Target(objects=HAB_OBJECTS, start=OPEN_RECEPTACLES, goal=OPEN_RECEPTACLES, other_piece=True),
     ),
+    instructions=("Bring both objects to their goals.",),
 )
 
 
@@ -39,11 +39,7 @@ PREPARE_GROCERIES = Task(
         Target(objects=HAB_OBJECTS, start=("fridge",), goal=("counter",)),
         Target(objects=HAB_OBJECTS, start=("table_01", "table_02"), goal=("fridge",)),
     ),
-    instructions=(
-        "Bring the object in the open fridge to the counter, and the object on the table into the fridge.",
-        "See-through copies of them show where.",
-        SHARE,
-    ),
+    instructions=("Bring the object in the open fridge to the counter, and the object on the table into the fridge.",),
     kitchen=True,
     opened=(("fridge", 1.5),),
 )

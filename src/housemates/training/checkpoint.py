@@ -18,7 +18,8 @@ import numpy as np
 from safetensors.numpy import load as unpack
 from safetensors.numpy import save as pack
 
-from housemates.io import reading, seal, sync, unseal, write_whole
+from housemates.io import reading, seal, sync, unseal, write_synced, write_whole
+from housemates.run_folder import RunFolder
 from housemates.training.distributed import Group
 
 LATEST = "LATEST"
@@ -27,8 +28,6 @@ NONE = "none"
 """What it says before the first point is whole."""
 TIMED = ("seconds", "metrics_bytes")
 """What is kept apart because it depends on the machine's speed; everything else is the same bytes in equal runs."""
-LOCK = ".lock"
-"""The file in a run's folder that whoever trains it holds a lock on."""
 
 
 def save(folder: Path, update: int, arrays: dict[str, np.ndarray], meta: dict[str, Any], group: Group) -> None:
@@ -41,20 +40,20 @@ def save(folder: Path, update: int, arrays: dict[str, np.ndarray], meta: dict[st
             scratch.mkdir(parents=True)
         group.wait()
         content = pack(arrays)
-        write(scratch / f"{group.rank}.safetensors", content)
+        write_synced(scratch / f"{group.rank}.safetensors", content)
         same = {key: value for key, value in meta.items() if key not in TIMED}
         described = {"arrays": hashlib.sha256(content).hexdigest(), "meta": same}
         timed = {key: value for key, value in meta.items() if key in TIMED}
         for part, values in ((f"{group.rank}.json", described), (f"{group.rank}.time.json", timed)):
-            write(scratch / part, json.dumps(seal(part, values)).encode())
+            write_synced(scratch / part, json.dumps(seal(part, values)).encode())
         group.wait()
         if group.rank == 0:
             if not (folder / LATEST).exists():
-                replace(folder / LATEST, NONE.encode())
+                write_whole(folder / LATEST, NONE.encode())
             shutil.rmtree(final, ignore_errors=True)
             scratch.rename(final)
             sync(folder)
-            replace(folder / LATEST, name.encode())
+            write_whole(folder / LATEST, name.encode())
     except OSError as error:
         shutil.rmtree(scratch, ignore_errors=True)
         reason = error.strerror or str(error)
@@ -103,7 +102,7 @@ def _part(path: Path) -> dict[str, Any]:
 @contextmanager
 def held(folder: Path) -> Generator[None]:
     """Keep other processes from training the run in a folder. The lock ends with the process, however that ends."""
-    with (folder / LOCK).open("a+") as file:
+    with RunFolder(folder).lock.open("a+") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
@@ -142,16 +141,3 @@ def truncate(path: Path, size: int) -> None:
     """Cut a log at what it held when the resume point was written."""
     if path.exists() and path.stat().st_size > size:
         os.truncate(path, size)
-
-
-def replace(path: Path, content: bytes) -> None:
-    """Write a file so that it holds either the old content or the new, whatever happens."""
-    write_whole(path, lambda file: file.write(content))
-
-
-def write(path: Path, content: bytes) -> None:
-    """Write a file and wait until the disk has it."""
-    with path.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())

@@ -14,6 +14,7 @@ import torch
 from housemates.homes.home import Home
 from housemates.io import write_whole
 from housemates.policies.policy import Policy
+from housemates.run_folder import StageFolder
 from housemates.sim.batch import Batch
 from housemates.sim.rules import Rules
 from housemates.sim.scripts import script
@@ -28,8 +29,6 @@ LOSSES = ("policy_loss", "value_loss", "entropy", "auxiliary_loss", "gradient_no
 """What must be finite after an update, of every learner."""
 COLLAPSED = 0.01 * math.log(len(ACTIONS))
 """Entropy, nats, below which a policy has next to no choices left: 1 % of one that chooses evenly."""
-NOTE = "diverged.json"
-"""What a stage's folder holds from its divergence on until it has a new resume point."""
 PATIENCE = 3
 """Updates in a row after which a collapse is told."""
 
@@ -51,26 +50,27 @@ def not_finite(numbers: Mapping[str, float]) -> str:
 def give_up(what: str, update: int, folder: Path, ppo: Mapping[str, Any]) -> DivergedError:
     """Note in a stage's folder that it diverged, and how it was trained; returns the error that says what to do."""
     note = {"update": update, "what": what, "ppo": dict(ppo)}
-    write_whole(folder / NOTE, lambda file: file.write((json.dumps(note, indent=1) + "\n").encode()))
-    pointer, rate = folder / "resume" / LATEST, f"ppo.learning_rate (it was {ppo['learning_rate']:g})"
+    write_whole(StageFolder(folder).diverged, (json.dumps(note, indent=1) + "\n").encode())
+    points = StageFolder(folder).resume
+    pointer, rate = points / LATEST, f"ppo.learning_rate (it was {ppo['learning_rate']:g})"
     told = f"training diverged in update {update}: {what}"
     if not pointer.is_file() or pointer.read_text() == NONE:
         return DivergedError(f"{told} - there is no resume point yet: begin a new run with a lower --change {rate}")
-    point = folder / "resume" / pointer.read_text().strip()
+    point = points / pointer.read_text().strip()
     remedy = f"with --resume {folder.parent} and a lower --change {rate}"
     return DivergedError(f"{told} - go on from the last good point, {point}, {remedy}")
 
 
 def diverged(folder: Path) -> bool:
     """Whether a stage has diverged and has not gone on since."""
-    return (folder / NOTE).is_file()
+    return StageFolder(folder).diverged.is_file()
 
 
 def gone_on(folder: Path) -> None:
     """A stage that had diverged has a new resume point: its note stays as a record, under the update's number."""
     if diverged(folder):
-        update = json.loads((folder / NOTE).read_text())["update"]
-        (folder / NOTE).replace(folder / f"diverged-{update:08d}.json")
+        note = StageFolder(folder).diverged
+        note.replace(StageFolder(folder).diverged_at(json.loads(note.read_text())["update"]))
 
 
 HOMES = 64

@@ -195,15 +195,6 @@ class Group:
                 for tensor in module.state_dict().values():
                     distributed.broadcast(tensor, 0)
 
-    def finished(self, rollout: int) -> int:
-        """How many workers have finished a rollout; see `finish`."""
-        return 0 if self.store is None else self.store.add(f"rollout/{rollout}", 0)
-
-    def finish(self, rollout: int) -> None:
-        """Tell the others that this worker has finished a rollout."""
-        if self.store is not None:
-            self.store.add(f"rollout/{rollout}", 1)
-
 
 def under_torchrun() -> bool:
     """Whether this process is one worker of a torchrun group."""

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from housemates.run_folder import StageFolder
 from housemates.training.checks import COLLAPSED, PATIENCE
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ class Record:
         if self.wandb:
             self.sinks.append(_wandb(self.folder, self.title, self.config or {}, self.stack))
         if importlib.util.find_spec("tensorboard") is not None:
-            self.sinks.append(_tensorboard(self.folder / "tensorboard", self.stack))
+            self.sinks.append(_tensorboard(StageFolder(self.folder).tensorboard, self.stack))
         # Nobody stops training by closing the terminal it writes to.
         self.stack.enter_context(suppress(OSError))
         self.sinks.append(_until_closed(_console(self.title, self.budget, self.stack)))

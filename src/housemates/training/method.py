@@ -1,6 +1,6 @@
 """What a training method says to the trainer: who plays, with whom, and what else they are paid for.
 
-The trainer never asks which method it runs; a method is one file in `populations`, most easily a child of `Members`.
+The trainer never asks which method it runs; a method is one file in `methods`, most easily a child of `Members`.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import numpy as np
 
 from housemates.agents.agent import Partner
 from housemates.policies.policy import Policy
+from housemates.run_folder import member_place
 from housemates.sim.batch import Batch
 from housemates.training.distributed import Group
 from housemates.training.rollout import Slots
@@ -104,7 +105,7 @@ class Members:
 
     def place(self, player: int) -> str:
         """Members are numbered."""
-        return f"members/{player:02d}"
+        return member_place(player)
 
     def population(self) -> list[Partner]:
         """Every learner, or each of its latents."""

@@ -14,10 +14,12 @@ from typing import Any
 import numpy as np
 import torch
 
+from housemates.config import to_json
 from housemates.homes.home import Home
 from housemates.policies.checkpoint import save_policy
 from housemates.policies.config import seen_as
 from housemates.policies.policy import Auxiliary
+from housemates.run_folder import MOMENTS, StageFolder
 from housemates.sim.batch import Batch
 from housemates.sim.rules import Reward, Rules
 from housemates.sim.state import OUTCOMES
@@ -67,11 +69,6 @@ class Training:
     """Decides weights, episodes and everything that is drawn."""
     save_every: int = 20
     """Updates between two resume points."""
-    curriculum: int = 0
-    """Decisions over which the probability that a contact ends the episode grows from 0 to 1; 0 for the rules as they are."""
-    cut_off: float = 0.0
-    """Share of the workers whose end of a rollout ends it for the others as well (DD-PPO: 0.6). It depends on the clock, so
-    runs cannot be repeated bit by bit; 0 waits for everybody."""
     ppo: PPO = field(default_factory=PPO)
     """How policies are improved."""
     rules: Rules = field(default_factory=lambda: Rules(reward=Reward(collision="timeout")))
@@ -93,8 +90,6 @@ class Training:
                 raise ValueError(f"{name} = {getattr(self, name)} - it must not be negative")
         if self.seed < 0:
             raise ValueError(f"seed = {self.seed} - a seed must not be negative")
-        if not 0 <= self.cut_off <= 1:
-            raise ValueError(f"cut_off = {self.cut_off} - give a share from 0 to 1")
 
     def check(self) -> None:
         """Refuse settings that contradict each other; single ones may be changed one after the other before that."""
@@ -114,10 +109,6 @@ class Training:
     def budget(self) -> tuple[str, int]:
         """In what the budget is counted (`decisions` or `steps`, as rows of the log name it), and how many."""
         return ("steps", self.steps) if self.steps else ("decisions", self.decisions)
-
-
-BEFORE_STEPS = {"steps": 0, "rollout_steps": 0}
-"""What runs have that were begun before budgets and rollouts could be given in steps."""
 
 
 class Trainer:
@@ -140,6 +131,7 @@ class Trainer:
         """meta: JSON values to keep with every policy; a run is resumed only with the same ones."""
         self.stage, self.meta = stage, json.loads(json.dumps(meta or {}))
         self.config, self.method, self.folder, self.group = config, method, Path(folder), group or Group()
+        self.files = StageFolder(self.folder)
         config.check()
         if config.homes % self.group.size:
             raise ValueError(f"{config.homes} homes cannot be shared by {self.group.size} workers - choose a multiple")
@@ -216,15 +208,15 @@ class Trainer:
         began = time.perf_counter()
         self.folder.mkdir(parents=True, exist_ok=True)
         if self.update == 0 and self.stage == 1:
-            self.write_members("start")
+            self.write_members(MOMENTS[0])
         while not self.done:
             before = self.progress
             row = self.step()
             # Before the resume point that follows it, so that no interruption leaves a run without its middle.
             if self.stage == 1 and before < 0.5 <= self.progress:
-                self.write_members("middle")
+                self.write_members(MOMENTS[1])
             if self.group.rank == 0:
-                resume.append(self.folder / "metrics.jsonl", row)
+                resume.append(self.files.metrics, row)
                 if show is not None:
                     show(row)
             late = self.stopping or interrupted() or (seconds is not None and time.perf_counter() - began > seconds)
@@ -248,9 +240,6 @@ class Trainer:
             self.collector.pending = self.method.pairs(self.update, self.rng, self.batch.size, self.batch.robots) or (
                 self.collector.pending
             )
-        if self.config.curriculum:
-            ends = min(1.0, self.decisions / self.config.curriculum)
-            self.batch.numbers = self.batch.numbers._replace(collision_ends=ends)
         finished = self._collect()
         started = time.perf_counter()
         row, closed = self._update()
@@ -274,20 +263,11 @@ class Trainer:
         return self._row() | speed | row
 
     def _collect(self) -> dict[str, np.ndarray]:
-        """One rollout; with `cut_off` it ends early when enough of the other workers have finished theirs."""
+        """One rollout."""
         slots = self.collector.slots
         learners = [index for index, player in enumerate(self.players) if player.store is not None]
         wanted = int((slots.learns & np.isin(slots.player, learners)).sum()) * self.config.rollout
-        enough = None
-        if self.config.cut_off and not self.group.alone:
-
-            def enough(share: float) -> bool:
-                # As Habitat does: nobody is cut off before a quarter of its rollout.
-                return share >= 0.25 and self.group.finished(self.update) >= self.config.cut_off * self.group.size
-
-        finished = self.collector.collect(wanted, enough, self.config.rollout_steps).arrays()
-        self.group.finish(self.update)
-        return finished
+        return self.collector.collect(wanted, steps=self.config.rollout_steps).arrays()
 
     def _update(self) -> tuple[dict[str, float], int]:
         """Improve every learner; returns what is logged (means over the learners) and how many decisions were learnt from."""
@@ -343,7 +323,7 @@ class Trainer:
         if self.group.any(bool(what)):
             what = what or "the numbers of another worker are not finite"
             if self.group.rank == 0:
-                raise give_up(what, self.update + 1, self.folder, dataclasses.asdict(self.config.ppo))
+                raise give_up(what, self.update + 1, self.folder, to_json(self.config.ppo))
             raise DivergedError(what)
 
     def _remember(self, finished: dict[str, np.ndarray]) -> None:
@@ -405,22 +385,22 @@ class Trainer:
         """Leave a resume point: everything, in one folder that appears whole or not at all."""
         self.collector.compact()
         arrays, meta = self._state()
-        meta["metrics_bytes"] = resume.length(self.folder / "metrics.jsonl")
-        resume.save(self.folder / "resume", self.update, arrays, meta, self.group)
+        meta["metrics_bytes"] = resume.length(self.files.metrics)
+        resume.save(self.files.resume, self.update, arrays, meta, self.group)
         if self.group.rank == 0:
             gone_on(self.folder)
         self.write_members()
 
     def load(self) -> bool:
         """Continue from the newest resume point; False if there is none."""
-        found = resume.load(self.folder / "resume", self.group)
+        found = resume.load(self.files.resume, self.group)
         if found is None:
             if self.group.rank == 0:
-                resume.truncate(self.folder / "metrics.jsonl", 0)
+                resume.truncate(self.files.metrics, 0)
             return False
         arrays, meta = found
-        config = json.loads(json.dumps(dataclasses.asdict(self.config)))
-        before = BEFORE_STEPS | meta["config"]
+        config = to_json(self.config)
+        before = meta["config"]
         if diverged(self.folder):
             # The one thing that may change on the way, since it would diverge again.
             before["ppo"] = config["ppo"]
@@ -435,7 +415,7 @@ class Trainer:
         self._restore(arrays, meta)
         self._check({})
         if self.group.rank == 0:
-            resume.truncate(self.folder / "metrics.jsonl", meta["metrics_bytes"])
+            resume.truncate(self.files.metrics, meta["metrics_bytes"])
         return True
 
     def _state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
@@ -453,7 +433,7 @@ class Trainer:
                 for k, values in optimiser.state_dict()["state"].items():
                     arrays |= {f"{index}/adam/{k}/{name}": torch.as_tensor(v).cpu().numpy() for name, v in values.items()}
         meta = {
-            "config": dataclasses.asdict(self.config),
+            "config": to_json(self.config),
             "environment": self.environment,
             "meta": self.meta,
             "workers": self.group.size,
@@ -479,9 +459,7 @@ class Trainer:
         self.method.load(group("method/"))
         # In the same order on all workers, which gather these one after the other; files give them in any order.
         recent = group("recent/")
-        # Resume points of earlier versions do not tell who played.
-        unknown = np.full((len(recent["outcome"]), self.batch.robots), -1.0)
-        self.recent = {name: recent.get(name, unknown) for name in self.recent}
+        self.recent = {name: recent[name] for name in self.recent}
         self.collector.load(group("collector/"))
         for index, (player, optimiser) in enumerate(zip(self.players, self.optimisers, strict=True)):
             player.generator.set_state(torch.from_numpy(arrays[f"{index}/generator"].copy()))

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from housemates.agents.agent import AGENT, Partner, load, scripted
+from housemates.agents.agent import Partner, load, scripted
 from housemates.homes.home import OPENABLE, Home
 from housemates.policies.config import seen_as
-from housemates.recordings.captions import ENDS, PLACES
+from housemates.recordings.captions import ENDS
 from housemates.recordings.recording import Recorder, Recording, batch_of, resume
+from housemates.run_folder import AGENT, RunFolder
 from housemates.sim.batch import Batch
 from housemates.sim.cameras import PICTURES, Cameras
 from housemates.sim.rules import Rules
@@ -37,19 +38,13 @@ from housemates.tasks.actions import (
 from housemates.tasks.episodes import Episodes
 from housemates.tasks.tasks import get_task
 from housemates.web.messages import Refused
+from housemates.web.phrases import buttons, instructions, subgoals
 from housemates.web.validation import check_in_home
 from housemates.web.views import belief, episode_in_words, events_in_words, things_of
 
 PERSON = Partner("person", "person")
 OFFERED = ("solo", "first_half", "second_half", "noop")
 """Scripts that the page offers."""
-TITLES = {
-    "script/solo": "a script that does the whole task",
-    "script/first_half": "a script for the first object",
-    "script/second_half": "a script for the second object",
-    "script/noop": "nobody: the robot stands still",
-    "random": "chance: any action, each as likely",
-}
 
 
 def everybody(more: Sequence[Partner] = ()) -> dict[str, Partner]:
@@ -62,22 +57,11 @@ def everybody(more: Sequence[Partner] = ()) -> dict[str, Partner]:
 
 def lent(run: Path) -> list[str]:
     """Whom the folder of a run offers, as names for `resolve`: its agent first, then its population, if it has them yet."""
-    if not (run / "config.json").is_file():
+    place = RunFolder(run)
+    if not place.exists():
         return []
-    found = [str(run / "agent")] if (run / AGENT / "policy.json").is_file() else []
-    return found + ([str(run)] if any(run.glob("stage1/members/*/policy.json")) else [])
-
-
-def title(partner: Partner) -> str:
-    """What a partner is called on the page."""
-    meta = partner.meta
-    method = meta.get("method")
-    if partner.name in TITLES:
-        return TITLES[partner.name]
-    if method and partner.name.startswith(f"{meta.get('task')}/") and "member" in meta:
-        # What comes with the package has a path for a name, too long to be read.
-        return f"trained robot: {method} from {meta['observations']}, {meta['seed']}-{meta['member']}"
-    return f"{partner.name} ({method})" if method else partner.name
+    found = [str(run / AGENT)] if place.has_agent() else []
+    return found + ([str(run)] if place.members() else [])
 
 
 class Mind:
@@ -252,12 +236,11 @@ class Game:
 
     def events(self, start: int = 0) -> list[dict[str, Any]]:
         """What has happened, from event number `start` on, in words."""
-        return events_in_words(self.recorder.events[start:], self.things)
+        return events_in_words(self.recorder.events[start:], self.things, self.human)
 
     def subgoals(self) -> list[str]:
         """The task's sub-goals in words."""
-        words = PLACES | dict(zip(OBJECTS, self.things, strict=True))
-        return [f"{s.verb} the {words.get(s.thing, s.thing)}" for s in self.task.subgoals]
+        return subgoals(self.task.name, self.things)
 
     def describe(self) -> dict[str, Any]:
         """What a page must know of the game before its first frame."""
@@ -273,8 +256,9 @@ class Game:
             "horizon": self.batch.rules.horizon,
             "first": self.first,
             "solo_steps": self.solo_steps,
-            "instructions": list(self.task.instructions),
+            "instructions": instructions(self.task.name),
             "subgoals": self.subgoals(),
+            "buttons": buttons(self.task.name, self.things),
             **episode_in_words(self.episode),
         }
 

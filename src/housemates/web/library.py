@@ -1,6 +1,6 @@
-"""The recordings a server shows: files it was given, files of its run folders, and what people dropped, played or swapped.
+"""The recordings of a server: files it was given, files of run folders, uploads, finished games and their forks.
 
-Everybody outside knows them by opaque ids; only the shelf knows files. What comes from outside is checked before it is kept.
+Clients know them by opaque ids only, never by paths. Uploads are validated before they are kept.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from housemates.homes.home import Home
 from housemates.recordings.captions import title
 from housemates.recordings.recording import Recording, home_of, load_recording, read_header, read_recording
 from housemates.web.messages import Refused
-from housemates.web.validation import bare, check_recording
+from housemates.web.validation import check_recording, public_recording
 
 LARGEST_FILE = 8_000_000
-"""Bytes of a recording that is dropped onto the page."""
-LONGEST_DROPPED = 5000
-"""Steps of a recording that is dropped onto the page."""
+"""Bytes of an uploaded recording."""
+LONGEST_UPLOAD = 5000
+"""Steps of an uploaded recording."""
 MOST_FILES = 2000
 """Files that are looked at in a folder."""
 IN_MEMORY = 64
@@ -42,21 +42,21 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Entry:
-    """One recording on the shelf."""
+    """One recording of the library."""
 
     id: str
     kind: str
-    """`recording`, `dropped`, `game` or `fork`."""
+    """`recording`, `uploaded`, `game` or `fork`."""
     header: dict[str, Any]
     path: Path | None = None
     """Its file; None if it is only in memory."""
     folder: str = ""
     """Name of the folder that it was found in."""
     more: dict[str, Any] = field(default_factory=dict)
-    """What the page is told besides: `human`, `fork`, `first`."""
+    """More fields for the page: `human`, `fork`, `first`."""
 
 
-class Shelf:
+class Library:
     """All recordings of a server; safe to use from several threads."""
 
     def __init__(self, places: Sequence[Path] = ()) -> None:
@@ -64,22 +64,22 @@ class Shelf:
         self.places = [Path(place).resolve() for place in places]
         self._lock = threading.RLock()
         self._entries: dict[str, Entry] = {}
-        self._dropped: OrderedDict[str, Recording] = OrderedDict()
-        self._played: OrderedDict[str, Recording] = OrderedDict()
+        self._uploads: OrderedDict[str, Recording] = OrderedDict()
+        self._games: OrderedDict[str, Recording] = OrderedDict()
         self._sizes: dict[str, int] = {}
         self._loaded: OrderedDict[str, Recording] = OrderedDict()
         self._homes: OrderedDict[str, Home] = OrderedDict()
         self._seen: dict[Path, float] = {}
-        self.look()
+        self.refresh()
 
-    def look(self) -> None:
+    def refresh(self) -> None:
         """Find new and changed recordings in the given places."""
         for place in self.places:
             for path in sorted(place.rglob("*.npz"))[:MOST_FILES] if place.is_dir() else [place]:
                 self._find(path, place)
 
     def entries(self) -> list[Entry]:
-        """Everything on the shelf, newest of memory last."""
+        """All recordings, newest of memory last."""
         with self._lock:
             return list(self._entries.values())
 
@@ -94,7 +94,7 @@ class Shelf:
         """A recording by its id, read and checked if it is not in memory."""
         entry = self.entry(name)
         with self._lock:
-            for known in (self._dropped, self._played, self._loaded):
+            for known in (self._uploads, self._games, self._loaded):
                 if name in known:
                     return known[name]
         if entry.path is None:
@@ -103,18 +103,18 @@ class Shelf:
             found = load_recording(entry.path)
             check_recording(found)
         except Exception as error:
-            raise Refused(f"this recording cannot be shown ({_without(error, entry.path)})") from error
+            raise Refused(f"this recording cannot be shown ({_public_text(error, entry.path)})") from error
         with self._lock:
             self._loaded[name] = found
             _trim(self._loaded, LOADED)
         return found
 
-    def keep(self, recording: Recording, kind: str, **more: Any) -> str:
-        """Put a recording on the shelf without writing it anywhere; returns its id."""
+    def add(self, recording: Recording, kind: str, **more: Any) -> str:
+        """Add a recording in memory; returns its id."""
         name = _name(kind, recording.header["digest"], json.dumps(recording.header, sort_keys=True), json.dumps(more))
         with self._lock:
-            # What people drop takes no room from the games that are played here.
-            kept = self._dropped if kind == "dropped" else self._played
+            # Uploads take no memory from the games that are played here.
+            kept = self._uploads if kind == "uploaded" else self._games
             self._entries[name] = Entry(name, kind, recording.header, more=more)
             kept[name] = recording
             kept.move_to_end(name)
@@ -124,18 +124,18 @@ class Shelf:
                 del self._entries[gone], self._sizes[gone]
         return name
 
-    def drop(self, content: bytes) -> str:
-        """Keep a recording that somebody sent; Refused if it is none or holds what a recording cannot hold."""
+    def upload(self, content: bytes) -> str:
+        """Add a recording that a client sent; Refused if it is not valid."""
         if len(content) > LARGEST_FILE:
             raise Refused(f"the file is larger than {LARGEST_FILE / 1e6:.0f} MB - give a recording of one episode", 413)
         try:
             recording = read_recording(io.BytesIO(content), "the file")
             check_recording(recording)
-            if recording.steps > LONGEST_DROPPED:
-                raise ValueError(f"it has more than {LONGEST_DROPPED} steps")
+            if recording.steps > LONGEST_UPLOAD:
+                raise ValueError(f"it has more than {LONGEST_UPLOAD} steps")
         except Exception as error:  # what is in it may trip the checks in any way
-            raise Refused(f"this is no recording that can be shown ({_without(error)})") from error
-        return self.keep(bare(recording), "dropped")
+            raise Refused(f"this is no recording that can be shown ({_public_text(error)})") from error
+        return self.add(public_recording(recording), "uploaded")
 
     def home(self, recording: Recording) -> Home:
         """The home of a recording."""
@@ -240,7 +240,7 @@ INNER = re.compile(r"""(^|[\s'"(=<])[/~]\w|\.py\b|Traceback|\\x""")
 """Paths, code and raw bytes in the words of a library."""
 
 
-def _without(error: BaseException, path: Path | None = None) -> str:
+def _public_text(error: BaseException, path: Path | None = None) -> str:
     """What an error says, without the place of its file; libraries' words about files and code stay here."""
     text = " ".join(str(error).split())
     text = text.replace(str(path), "the file") if path else text

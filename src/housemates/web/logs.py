@@ -1,16 +1,18 @@
-"""The server's log: one line for each kind of trouble, however often somebody makes it happen."""
+"""The server's log: repeated messages of one kind are counted instead of written, so that no client can fill it."""
 
 from __future__ import annotations
 
 import logging
+import pkgutil
 import threading
 import time
 
+from housemates import web
+
 NAMES = ("uvicorn.error", "asyncio", "websockets.server")
-"""Loggers of libraries; what strangers make them say is told in one line, never with a traceback."""
+"""Loggers of libraries; what clients make them log is one line, never a traceback."""
 OWN = "housemates.web"
-"""The package whose loggers tell of faults of the server itself; the first of a kind comes with its traceback."""
-MODULES = ("game", "games", "line", "server", "sessions", "shelf", "table", "wire")
+"""The package whose loggers report faults of the server itself; the first of a kind comes with its traceback."""
 MOST = 3
 """Lines of one kind in `SECONDS`."""
 SECONDS = 10.0
@@ -18,7 +20,7 @@ KINDS = 200
 """Kinds of lines that are remembered."""
 
 
-class Quiet(logging.Filter):
+class RepeatFilter(logging.Filter):
     """Lets the first lines of a kind through and counts the others."""
 
     def __init__(self) -> None:
@@ -45,13 +47,14 @@ class Quiet(logging.Filter):
         return written
 
 
-QUIET = Quiet()
+REPEAT_FILTER = RepeatFilter()
 
 
-def calm() -> None:
-    """Let everything that the server logs pass through the filter."""
-    for name in (*NAMES, *(f"{OWN}.{module}" for module in MODULES)):
-        logging.getLogger(name).addFilter(QUIET)  # a filter that is there already is not added again
+def add_filters() -> None:
+    """Filter everything that the server logs. Filters are not inherited, so every module's logger gets it."""
+    modules = (module.name for module in pkgutil.iter_modules(web.__path__))
+    for name in (*NAMES, *(f"{OWN}.{module}" for module in modules)):
+        logging.getLogger(name).addFilter(REPEAT_FILTER)  # a filter that is there already is not added again
 
 
 def _cause(record: logging.LogRecord) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import struct
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,10 +16,32 @@ LARGEST = 4096
 LONGEST_NAME = 200
 KEYS = ("forward", "left", "right")
 """Keys that a person holds down."""
+PIXELS = 128
+"""Side of the head pictures."""
 OVER, PICTURES, PAUSED = 1, 2, 4
-"""Flags of a frame."""
-HEADER = struct.Struct("<IHBB")
-"""Number of the frame, step of the episode, robots, flags."""
+FLAGS = {"over": OVER, "pictures": PICTURES, "paused": PAUSED}
+"""Bits of a frame's flags."""
+MOST_SUBGOALS = 6
+"""Sub-goals in a frame; a task may have fewer."""
+FRAME = {
+    "number": ("u4", ()),  # of the frame, per connection; the page acknowledges it
+    "step": ("u2", ()),  # of the episode
+    "robots": ("u1", ()),
+    "flags": ("u1", ()),
+    "pose": ("f4", ("robots", 3)),  # x, z, yaw
+    "arm": ("f4", ("robots", 7)),  # joints, radians
+    "thing": ("f4", (2, 3)),  # where the objects are
+    "thing_yaw": ("f4", (2,)),
+    "door": ("f4", (3,)),  # joint values
+    "possible": ("u4", ("robots",)),  # bit a: action a could start now
+    "held": ("i1", ("robots",)),  # object in the hand, -1 none
+    "action": ("i1", ("robots",)),  # running action, -1 none
+    "executed": ("i1", ("robots",)),  # action of the last step
+    "done_by": ("i1", (MOST_SUBGOALS,)),  # robot that reached each sub-goal, -1 nobody, -2 no such sub-goal
+}
+"""Fields of a frame in their order: type and shape."""
+DEPTH = "depth"
+"""The field that follows all others where the flag `pictures` is set: head pictures [robots, PIXELS, PIXELS] u1."""
 
 
 class Refused(ValueError):
@@ -119,19 +141,49 @@ def parse(text: str) -> dict[str, Any]:
     return {"type": kind, "id": number, **found}
 
 
-def frame_body(state: Any, may: np.ndarray, subgoals: int, pictures: np.ndarray | None) -> bytes:
-    """A frame without its header: the first home of a batch's `Fields`, what could start [R] uint32, pictures [R, S, S].
+@lru_cache
+def frame_type(robots: int) -> np.dtype:
+    """The layout of a frame with so many robots, without head pictures: little-endian, a multiple of four bytes long."""
+    fields = _frame_fields(robots)
+    size = sum(form.itemsize for _, form, _ in fields)
+    names, formats, offsets = ([field[k] for field in fields] for k in range(3))
+    return np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": size + -size % 4})
 
-    subgoals: how many the task has.
+
+def frame_layout(robots: int) -> list[dict[str, Any]]:
+    """The same as a table for the page: name, type, shape and offset in bytes of every field, head pictures last."""
+    found = [
+        {"name": name, "type": f"{form.base.kind}{form.base.itemsize}", "shape": list(form.shape), "offset": offset}
+        for name, form, offset in _frame_fields(robots)
+    ]
+    pictures = {"name": DEPTH, "type": "u1", "shape": [robots, PIXELS, PIXELS], "offset": frame_type(robots).itemsize}
+    return [*found, pictures]
+
+
+def _frame_fields(robots: int) -> list[tuple[str, np.dtype, int]]:
+    """Name, type (with its shape) and offset of every field of FRAME, one after the other."""
+    found, offset = [], 0
+    for name, (kind, shape) in FRAME.items():
+        form = np.dtype((f"<{kind}", tuple(robots if n == "robots" else n for n in shape)))
+        found.append((name, form, offset))
+        offset += form.itemsize
+    return found
+
+
+def encode_frame(state: Any, possible: np.ndarray, subgoals: int, flags: int = 0, number: int = 0) -> np.ndarray:
+    """A frame of the first home of a batch's `Fields` as a record of `frame_type`.
+
+    possible: [R] uint32, the actions that could start; subgoals: how many the task has; number: set for each connection.
     """
-    floats = [state.pose[0], state.arm[0], state.thing[0], state.thing_yaw[0], state.door[0]]
-    done_by = np.where(np.arange(6) < subgoals, state.done_by[0], -2)
-    whole = np.concatenate([state.held[0], state.action[0], state.executed[0], done_by]).astype(np.int8).tobytes()
-    parts = [np.ascontiguousarray(array, "<f4").tobytes() for array in floats]
-    parts += [np.ascontiguousarray(may, "<u4").tobytes(), whole, bytes(-len(whole) % 4)]
-    if pictures is not None:
-        parts.append(np.ascontiguousarray(pictures, np.uint8).tobytes())
-    return b"".join(parts)
+    robots = len(possible)
+    frame = np.zeros((), frame_type(robots))
+    frame["number"], frame["robots"], frame["flags"] = number, robots, flags
+    frame["step"] = min(int(state.clock[0]), 65535)
+    for name in ("pose", "arm", "thing", "thing_yaw", "door", "held", "action", "executed"):
+        frame[name] = getattr(state, name)[0]
+    frame["possible"] = possible
+    frame["done_by"] = np.where(np.arange(MOST_SUBGOALS) < subgoals, state.done_by[0], -2)
+    return frame
 
 
 def _no_constant(name: str) -> Any:

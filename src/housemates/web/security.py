@@ -1,4 +1,4 @@
-"""Who may talk to the server: the right Host, the right Origin, the token where one is needed, and not too often."""
+"""Access rules of the server: Host, Origin, token, and rate limits."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from housemates.web.messages import Refused
 LOCAL = ("127.0.0.1", "localhost", "[::1]")
 """Names of this machine that a page at 127.0.0.1 may be opened by."""
 EVERYWHERE = ("0.0.0.0", "::", "[::]")
-"""Addresses that stand for all of a machine's own; its names are not known then, the token alone counts."""
+"""Addresses that mean all of a machine's own; the Host header is not checked then, only the token."""
 HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
@@ -25,18 +25,18 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
 }
-"""Sent with every answer: the page needs nothing from elsewhere and is nobody's frame."""
+"""Sent with every answer: the page loads nothing from elsewhere and is not embedded."""
 
 
 @dataclass(frozen=True)
-class Guard:
-    """The rules of one server."""
+class AccessRules:
+    """Host, port and token of one server."""
 
     host: str = "127.0.0.1"
     port: int = 0
     """0: not known yet (any port will do)."""
     token: str = ""
-    """Empty: nobody needs one."""
+    """Empty: none is needed."""
 
     def host_fits(self, host: str | None) -> bool:
         """Whether the Host header names this server; a foreign name would be a page that has rebound its own to us."""
@@ -61,26 +61,26 @@ class Guard:
         if not self.token:
             return True
         bearer = headers.get("authorization", "").removeprefix("Bearer ")
-        return any(same(given, self.token) for given in (bearer, query.get("token", "")))
+        return any(tokens_match(given, self.token) for given in (bearer, query.get("token", "")))
 
     def check(self, headers: Mapping[str, str], query: Mapping[str, str], api: bool) -> None:
         """Refuse a request that may not be answered. api: more than the page's own files."""
         host, origin = headers.get("host"), headers.get("origin")
         if not self.host_fits(host):
-            raise Refused("this is not the host's name - open the address that was printed", 403)
+            raise Refused("the Host header is not this server's - open the address that was printed", 403)
         if not self.origin_fits(origin, host):
-            raise Refused("other pages may not talk to this server", 403)
+            raise Refused("requests from other origins are refused", 403)
         if api and not self.token_fits(headers, query):
             raise Refused("a token is needed - open the address that was printed", 401)
 
 
-def same(given: str, secret: str) -> bool:
-    """Whether a text is the secret; how long the answer takes does not tell how much of it was right."""
+def tokens_match(given: str, secret: str) -> bool:
+    """Whether a text is the secret; how long the answer takes does not depend on how much of it was right."""
     return hmac.compare_digest(given.encode("utf-8", "replace"), secret.encode())
 
 
-def whose(host: str) -> str:
-    """What counts as one address: an IPv4 address, or the network (64 bits) of an IPv6 one."""
+def client_address(host: str) -> str:
+    """The key of a client for rate limits: an IPv4 address, or the network (64 bits) of an IPv6 one."""
     try:
         found = ipaddress.ip_address(host.partition("%")[0])
     except ValueError:
@@ -90,7 +90,7 @@ def whose(host: str) -> str:
     return str(found.ipv4_mapped or ipaddress.ip_network((found, 64), strict=False).network_address)
 
 
-class Rate:
+class RateLimit:
     """At most `most` in any `seconds`: a bucket that fills again evenly."""
 
     def __init__(self, most: int, seconds: float = 1.0) -> None:
@@ -107,7 +107,7 @@ class Rate:
         self.left -= count
         return True
 
-    def give(self) -> None:
+    def refund(self) -> None:
         """Put one back, for an answer that was asked for."""
         self.left = min(self.most, self.left + 1)
 

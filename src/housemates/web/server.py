@@ -1,4 +1,4 @@
-"""The server of the page: files, JSON and the websocket of docs/page_protocol.md. What is asked is done by `table`."""
+"""The server of the page: files, JSON and the websocket of docs/page_protocol.md. Requests are answered by `service`."""
 
 from __future__ import annotations
 
@@ -32,28 +32,28 @@ from starlette.websockets import WebSocket
 
 from housemates import __version__
 from housemates.recordings.recording import save_recording
-from housemates.web.connection import ASLEEP, TOO_MANY_CLIENTS, Line, as_json, long_json
+from housemates.web.connection import IDLE_CLOSED, TOO_MANY_CLIENTS, Connection, as_json, long_json
 from housemates.web.library import LARGEST_FILE
 from housemates.web.messages import LARGEST, Refused
-from housemates.web.middleware import Door
-from housemates.web.security import EVERYWHERE, HEADERS, LOCAL, Guard, whose
-from housemates.web.service import Options, Table
-from housemates.web.views import Depths, bodies, listed, scene, shown
+from housemates.web.middleware import AccessMiddleware
+from housemates.web.security import EVERYWHERE, HEADERS, LOCAL, AccessRules, client_address
+from housemates.web.service import Options, Service
+from housemates.web.views import DepthPictures, bodies, recording_row, recording_view, scene
 
 if TYPE_CHECKING:
     import uvicorn
 
-    from housemates.web.wire import Switchboard
+    from housemates.web.transport import ConnectionLimit
 
 STATIC = Path(__file__).parent / "static"
 MOST_CLIENTS, MOST_CLIENTS_EACH = 64, 48
 """Pages at the same time, and how many of them one address may have open."""
-SPARE = 5.0
-"""Seconds of silence after which a page that is in no game gives its place to a newcomer, if there is no other."""
+IDLE_SECONDS = 5.0
+"""Seconds without a message after which a page that is in no game may be closed for a new one."""
 WORKERS = 2
 """Requests that are worked on at the same time; games have threads of their own."""
-ARRIVING = 4 * LARGEST_FILE
-"""Bytes of dropped files that may be on their way at the same time."""
+MOST_UPLOADING = 4 * LARGEST_FILE
+"""Bytes of uploads at the same time."""
 CACHED = {"Cache-Control": "private, max-age=31536000, immutable"}
 FRESH = {"Cache-Control": "no-store"}
 INLINE = re.compile(rb"<script(?![^>]*\bsrc=)[^>]*>(.*?)</script>", re.DOTALL)
@@ -64,11 +64,11 @@ log = logging.getLogger(__name__)
 class Page:
     """The page's server as a web application: `app`."""
 
-    def __init__(self, table: Table, guard: Guard | None = None, static: Path = STATIC) -> None:
-        self.table, self.guard = table, guard or Guard()
-        self.depths, self.lines = Depths(), set[Line]()
-        self.board: Switchboard | None = None
-        self._arriving = 0
+    def __init__(self, service: Service, rules: AccessRules | None = None, static: Path = STATIC) -> None:
+        self.service, self.rules = service, rules or AccessRules()
+        self.depths, self.pages = DepthPictures(), set[Connection]()
+        self.limit: ConnectionLimit | None = None
+        self._uploading = 0
         self._workers: CapacityLimiter | None = None
         self._files = {path.relative_to(static).as_posix(): path for path in sorted(static.rglob("*")) if path.is_file()}
         self._scenes: dict[str, bytes] = {}
@@ -78,19 +78,19 @@ class Page:
             Route("/static/{name:path}", self.file),
             Route("/api/start", self.start),
             Route("/api/recordings", self.recordings),
-            Route("/api/recordings", self.drop, methods=["POST"]),
+            Route("/api/recordings", self.upload, methods=["POST"]),
             Route("/api/recording/{id}", self.recording),
             Route("/api/recording/{id}/depth", self.depth),
             Route("/api/recording/{id}/file", self.download),
             Route("/api/scene/{id}", self.scene),
             Route("/api/bodies", self.bodies),
             Route("/api/run/{id}", self.run),
-            WebSocketRoute("/ws", self.talk),
+            WebSocketRoute("/ws", self.websocket),
         ]
         handlers: dict[Any, Callable] = {Refused: _refused, HTTPException: _http, Exception: _broken}
-        self.app = Starlette(routes=routes, exception_handlers=handlers, lifespan=self._life)
+        self.app = Starlette(routes=routes, exception_handlers=handlers, lifespan=self._lifespan)
         self.app.router.redirect_slashes = False
-        self.app.add_middleware(Door, guard=self.guard)
+        self.app.add_middleware(AccessMiddleware, rules=self.rules)
 
     async def index(self, request: Request) -> Response:
         """The page; the scripts in it are allowed by their hashes."""
@@ -108,36 +108,37 @@ class Page:
 
     async def start(self, request: Request) -> Response:
         """What the page needs first."""
-        return JSONResponse(self.table.start(), headers=FRESH)
+        return JSONResponse(self.service.start(), headers=FRESH)
 
     async def recordings(self, request: Request) -> Response:
-        """All recordings."""
-        await self._work(self.table.shelf.look)
-        return JSONResponse({"recordings": [listed(entry) for entry in self.table.shelf.entries()]}, headers=FRESH)
+        """All recordings, and the games that are being played."""
+        await self._work(self.service.library.refresh)
+        found = [recording_row(entry) for entry in self.service.library.entries()]
+        return JSONResponse({"recordings": found, "games": self.service.running()}, headers=FRESH)
 
-    async def drop(self, request: Request) -> Response:
-        """Keep a recording that was dropped onto the page."""
+    async def upload(self, request: Request) -> Response:
+        """Add an uploaded recording."""
         content = bytearray()
         try:
             async for some in request.stream():
                 content += some
-                self._arriving += len(some)
+                self._uploading += len(some)
                 if len(content) > LARGEST_FILE:
                     raise Refused(f"the file is larger than {LARGEST_FILE / 1e6:.0f} MB - give a recording of one episode", 413)
-                if self._arriving > ARRIVING:
-                    raise Refused("too many files are on their way - try again in a moment", 429)
-            return JSONResponse({"id": await self._work(self.table.shelf.drop, bytes(content))}, headers=FRESH)
+                if self._uploading > MOST_UPLOADING:
+                    raise Refused("too many uploads - try again in a moment", 429)
+            return JSONResponse({"id": await self._work(self.service.library.upload, bytes(content))}, headers=FRESH)
         except ClientDisconnect:
             return Response(status_code=400)
         finally:
-            self._arriving -= len(content)
+            self._uploading -= len(content)
 
     async def recording(self, request: Request) -> Response:
         """One recording."""
         name = request.path_params["id"]
 
         def read() -> bytes:
-            return long_json(shown(self.table.shelf.entry(name), self.table.shelf.recording(name)))
+            return long_json(recording_view(self.service.library.entry(name), self.service.library.recording(name)))
 
         return Response(await self._work(read), media_type="application/json", headers=FRESH)
 
@@ -147,10 +148,10 @@ class Page:
         frame, robot = _number(request, "frame"), _number(request, "robot")
 
         def draw() -> bytes:
-            recording = self.table.shelf.recording(name)
+            recording = self.service.library.recording(name)
             if not 0 <= frame <= recording.steps or not 0 <= robot < recording.robots:
                 raise Refused(f"the recording has frames 0 to {recording.steps} and robots 0 to {recording.robots - 1}")
-            return self.depths.picture(name, recording, self.table.shelf.home(recording), frame, robot)
+            return self.depths.picture(name, recording, self.service.library.home(recording), frame, robot)
 
         return Response(await self._work(draw), media_type="application/octet-stream", headers=FRESH)
 
@@ -163,7 +164,7 @@ class Page:
 
             with tempfile.TemporaryDirectory() as folder:
                 path = Path(folder) / "recording.npz"
-                save_recording(path, self.table.shelf.recording(name))
+                save_recording(path, self.service.library.recording(name))
                 return path.read_bytes()
 
         headers = {**FRESH, "Content-Disposition": 'attachment; filename="recording.npz"'}
@@ -175,7 +176,7 @@ class Page:
 
         def draw() -> bytes:
             if name not in self._scenes:
-                content = as_json(scene(self.table.shelf.home_by_hash(name)))
+                content = as_json(scene(self.service.library.home_by_hash(name)))
                 while len(self._scenes) >= 16:
                     self._scenes.pop(next(iter(self._scenes)), None)
                 self._scenes[name] = content
@@ -189,38 +190,38 @@ class Page:
 
     async def run(self, request: Request) -> Response:
         """The log of a run."""
-        run = self.table.runs.get(request.path_params["id"])
+        run = self.service.runs.get(request.path_params["id"])
         if run is None:
             raise Refused("no such run here - choose one of the list", 404)
         return JSONResponse(await self._work(run.rows, _number(request, "from", 0)), headers=FRESH)
 
-    async def talk(self, ws: WebSocket) -> None:
+    async def websocket(self, ws: WebSocket) -> None:
         """One connection of a page."""
         await ws.accept()
-        line = Line(ws, whose(ws.client.host) if ws.client else "")
-        if not await self._room(line.address):
+        connection = Connection(ws, client_address(ws.client.host) if ws.client else "")
+        if not await self._has_room(connection.address):
             await ws.close(TOO_MANY_CLIENTS, "too many pages are open")
             return
-        self.lines.add(line)
-        sender = asyncio.create_task(line.keep_sending())
+        self.pages.add(connection)
+        sender = asyncio.create_task(connection.keep_sending())
         try:
-            await line.listen(partial(self._answer, line))
+            await connection.listen(partial(self._answer, connection))
         finally:
-            self.lines.discard(line)
+            self.pages.discard(connection)
             sender.cancel()
-            line.client.leave()
-            await line.close(1000, "")
+            connection.client.leave()
+            await connection.close(1000, "")
 
-    async def _room(self, address: str) -> bool:
-        """Whether one more page may come in; one that has long said nothing goes out for it."""
-        mine = {line for line in self.lines if line.address == address}
-        if len(self.lines) < MOST_CLIENTS and len(mine) < MOST_CLIENTS_EACH:
+    async def _has_room(self, address: str) -> bool:
+        """Whether one more page may connect; an idle one is closed for it."""
+        mine = {connection for connection in self.pages if connection.address == address}
+        if len(self.pages) < MOST_CLIENTS and len(mine) < MOST_CLIENTS_EACH:
             return True
-        idle = max(mine if len(mine) >= MOST_CLIENTS_EACH else self.lines, key=Line.idle)
-        if idle.idle() < SPARE:
+        idle = max(mine if len(mine) >= MOST_CLIENTS_EACH else self.pages, key=Connection.idle)
+        if idle.idle() < IDLE_SECONDS:
             return False
-        self.lines.discard(idle)
-        await idle.close(ASLEEP, "others were waiting")
+        self.pages.discard(idle)
+        await idle.close(IDLE_CLOSED, "idle")
         return True
 
     async def _work(self, call: Callable[..., Any], *args: Any) -> Any:
@@ -228,39 +229,39 @@ class Page:
         self._workers = self._workers or CapacityLimiter(WORKERS)  # made where a loop runs
         return await run_sync(call, *args, limiter=self._workers)
 
-    async def _answer(self, line: Line, message: dict[str, Any]) -> dict[str, Any] | None:
+    async def _answer(self, connection: Connection, message: dict[str, Any]) -> dict[str, Any] | None:
         """Do what a message asks; returns what is answered beside `ok`."""
-        kind, client, table = message["type"], line.client, self.table
+        kind, client, service = message["type"], connection.client, self.service
         if kind == "hello":
-            line.greeted, client.depth = True, message["depth"]
-            return {"type": "welcome", "version": __version__, "hz": table.hz()}
-        if not line.greeted:
-            raise Refused("say hello first")
+            connection.greeted, client.depth = True, message["depth"]
+            return {"type": "welcome", "version": __version__, "hz": service.hz()}
+        if not connection.greeted:
+            raise Refused("send hello first")
         if kind == "ack":
             client.acknowledge(message["frame"])
         elif kind == "leave":
             client.leave()
         elif kind == "join":
-            return table.join(client, message["game"], message["key"])
+            return service.join(client, message["game"], message["key"])
         elif kind in ("new_game", "swap"):
-            return await self._begin(line, message)
+            return await self._begin(connection, message)
         else:
-            await run_in_threadpool(table.command, client, message) if kind == "consent" else table.command(client, message)
+            await run_in_threadpool(service.command, client, message) if kind == "consent" else service.command(client, message)
         return None
 
-    async def _begin(self, line: Line, message: dict[str, Any]) -> dict[str, Any]:
-        table = self.table
-        table.rate(message["hz"])
-        await line.send({"type": "preparing", "what": "the home is being prepared"})
+    async def _begin(self, connection: Connection, message: dict[str, Any]) -> dict[str, Any]:
+        service = self.service
+        service.rate(message["hz"])
+        await connection.send({"type": "preparing", "what": "preparing the home"})
         async with self._building:
             try:
-                game, told = await run_in_threadpool(table.make, message)
+                game, more = await run_in_threadpool(service.make, message)
             except Refused:
                 raise
             except (ValueError, OSError, KeyError, ModuleNotFoundError) as error:
                 log.exception("a game could not be prepared")
                 raise Refused("the game could not be prepared - the server's log says why") from error
-        return line.client.enter(table.open(game, told, message, line.address), True)
+        return connection.client.enter(service.open(game, more, message, connection.address), True)
 
     def _static(self, name: str) -> Path:
         if name not in self._files:
@@ -268,13 +269,13 @@ class Page:
         return self._files[name]
 
     @asynccontextmanager
-    async def _life(self, app: Starlette) -> AsyncGenerator[None]:
+    async def _lifespan(self, app: Starlette) -> AsyncGenerator[None]:
         async def sweep() -> None:
             while True:
                 await asyncio.sleep(5)
-                self.table.lobby.sweep()
-                if self.board is not None:
-                    self.board.sweep()
+                self.service.sessions.sweep()
+                if self.limit is not None:
+                    self.limit.sweep()
 
         # What is there now stays: a search for garbage, which stops every thread, need not look through it again and again.
         gc.collect()
@@ -285,7 +286,7 @@ class Page:
         finally:
             gc.unfreeze()
             task.cancel()
-            self.table.lobby.close()
+            self.service.sessions.close()
 
 
 async def _refused(request: Request, error: Exception) -> Response:
@@ -294,12 +295,12 @@ async def _refused(request: Request, error: Exception) -> Response:
 
 async def _http(request: Request, error: Exception) -> Response:
     status = getattr(error, "status_code", 400)
-    return JSONResponse({"error": "no such page" if status == 404 else "this cannot be asked like that"}, status, headers=FRESH)
+    return JSONResponse({"error": "no such page" if status == 404 else "method not allowed"}, status, headers=FRESH)
 
 
 async def _broken(request: Request, error: Exception) -> Response:
     log.error("a request failed", exc_info=error)
-    return JSONResponse({"error": "that did not work - the server's log says why"}, 500, headers=FRESH)
+    return JSONResponse({"error": "internal error - see the server's log"}, 500, headers=FRESH)
 
 
 def _number(request: Request, name: str, default: int | None = None) -> int:
@@ -330,19 +331,19 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def prepare(page: Page) -> uvicorn.Server:
-    """A server of a page: quiet, with small messages only, and with little patience for those who keep it waiting."""
+    """A uvicorn server of a page, with limits for connections, messages and slow clients."""
     import uvicorn
 
-    from housemates.web.logs import calm
-    from housemates.web.wire import Switchboard, protocols
+    from housemates.web.logs import add_filters
+    from housemates.web.transport import ConnectionLimit, protocols
 
-    page.board = Switchboard()
-    http, ws = protocols(page.board)
+    page.limit = ConnectionLimit()
+    http, ws = protocols(page.limit)
     config = uvicorn.Config(
         page.app, http=http, ws=ws, backlog=128, log_level="warning", access_log=False, server_header=False,
         proxy_headers=False, ws_max_size=4 * LARGEST, ws_per_message_deflate=False, timeout_graceful_shutdown=2,
     )  # fmt: skip
-    calm()
+    add_filters()
     return uvicorn.Server(config)
 
 
@@ -365,7 +366,7 @@ def running(page: Page, host: str = "127.0.0.1", port: int = 0) -> Generator[int
 def open_page(
     options: Options, host: str = "", port: int = 7431, browser: bool = True, query: str = "", token: bool = True
 ) -> None:
-    """Serve the page until somebody presses Ctrl-C. host: empty for this machine alone.
+    """Serve the page until Ctrl-C. host: empty for this machine alone.
 
     query: what the address says, for example `mode=play`. token: only who has the printed address comes in; without it
     everybody on this machine does.
@@ -373,10 +374,10 @@ def open_page(
     if host and not token:
         raise ValueError("a page for other machines needs its token - leave out --no-token, or --host")
     secret = secrets.token_urlsafe(18) if token else ""
-    table = Table(options)
+    service = Service(options)
     place = listen(host or LOCAL[0], port)
     port = place.getsockname()[1]
-    page = Page(table, Guard(host or LOCAL[0], port, secret))
+    page = Page(service, AccessRules(host or LOCAL[0], port, secret))
     shown = socket.gethostname() if host in EVERYWHERE else host or LOCAL[0]
     shown = f"[{shown}]" if ":" in shown else shown
     words = "&".join(word for word in (query, f"token={secret}" if secret else "") if word)

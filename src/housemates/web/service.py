@@ -1,6 +1,6 @@
-"""What happens around the table: people come in, ask for games, partners and recordings, and play.
+"""The service behind the page: creates, joins and controls games, and finds partners and recordings.
 
-Everything that a page may ask for by websocket is here; `server` only carries it.
+`server` carries the messages; everything they ask for is done here.
 """
 
 from __future__ import annotations
@@ -14,21 +14,25 @@ from typing import Any
 from housemates import __version__
 from housemates.agents.agent import Partner
 from housemates.homes.home import Home
+from housemates.recordings.captions import ENDS
 from housemates.recordings.recording import Recording
-from housemates.tasks.actions import ACTIONS, ENTITIES
+from housemates.sim.state import MOST_ROBOTS
 from housemates.tasks.episodes import Episodes, episode_count, load_episodes
-from housemates.tasks.tasks import TASKS
-from housemates.web.game import PERSON, Game, everybody, new_game, swap, title
+from housemates.tasks.tasks import TASKS, task_title
+from housemates.web.game import KEYS, PERSON, Game, everybody, new_game, swap
 from housemates.web.games import CONSENT, save_game
-from housemates.web.library import Shelf
-from housemates.web.messages import Refused
-from housemates.web.security import same
-from housemates.web.session import Client, Lobby, Session
+from housemates.web.library import Library
+from housemates.web.messages import FLAGS, PIXELS, Refused, frame_layout
+from housemates.web.phrases import actions, entities, instructions, palette, partner_title
+from housemates.web.security import tokens_match
+from housemates.web.session import Client, Session, Sessions
 from housemates.web.training import TrainingRun
-from housemates.web.views import entity_title
+from housemates.web.views import STEP_SECONDS
 
 SLOWEST, USUAL, FASTEST = 1.0, 10.0, 30.0
 """Steps per second that a game may have, and usually has."""
+DEMO = {"task": "tidy_house", "episode": 3, "robots": ["script/first_half", "script/second_half"]}
+"""A live episode for a page that has no recording to show."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +46,7 @@ class Options:
     runs: tuple[Path, ...] = ()
     """Runs whose training is shown."""
     partners: tuple[Partner, ...] = ()
-    """Whom one may play with, beside scripts and what comes with the package."""
+    """More partners, beside scripts and the policies that come with the package."""
     games: Path = Path("games")
     """Where games are kept whose players agree."""
     split: str = "eval"
@@ -51,15 +55,15 @@ class Options:
     """Most steps per second."""
 
 
-class Table:
-    """Everything that one server knows."""
+class Service:
+    """Recordings, runs, partners and games of one server."""
 
     def __init__(self, options: Options) -> None:
         self.options = options
-        self.shelf = Shelf(options.places)
+        self.library = Library(options.places)
         self.runs = {run.id: run for run in map(TrainingRun, options.runs)}
         self.partners = everybody(options.partners)
-        self.lobby = Lobby()
+        self.sessions = Sessions()
         self._episodes: dict[str, Episodes] = {}
         self._homes: list[Home] | None = None
         self._lock = threading.Lock()
@@ -67,49 +71,56 @@ class Table:
     def start(self) -> dict[str, Any]:
         """What the page needs first."""
         # A recording that was given, or one of a folder that was given; games that happen to be kept here are not opened.
-        given = [place for place in self.shelf.places if place != self.options.games.resolve()]
-        found = (e for e in self.shelf.entries() if e.path is not None and any(e.path.is_relative_to(p) for p in given))
+        given = [place for place in self.library.places if place != self.options.games.resolve()]
+        found = (e for e in self.library.entries() if e.path is not None and any(e.path.is_relative_to(p) for p in given))
         first = next((e.id for e in found), None)
-        games = self.lobby.sessions.values()
         return {
             "version": __version__,
             "mode": self.options.mode,
             "recording": first,
             "run": next(iter(self.runs), None),
             "tasks": [
-                {"name": task.name, "title": task.title, "instructions": list(task.instructions)}
-                for task in TASKS.everything().values()
+                {"name": name, "title": task_title(name), "instructions": instructions(name)} for name in TASKS.everything()
             ],
+            "demo": DEMO,
             "episodes": episode_count(self.options.split),
             "partners": [
-                {"name": p.name, "title": title(p), "kind": p.kind, "task": p.meta.get("task") or None}
+                {"name": p.name, "title": partner_title(p), "kind": p.kind, "task": p.meta.get("task") or None}
                 for p in self.partners.values()
             ],
-            "actions": list(ACTIONS),
-            "entities": list(ENTITIES),
-            "entity_titles": [entity_title(entity) for entity in ENTITIES],
+            "actions": actions(),
+            "entities": entities(),
+            "keys": KEYS,
+            "outcomes": ENDS,
+            "palette": palette(),
+            "frames": {"flags": FLAGS, "layouts": {robots: frame_layout(robots) for robots in range(1, MOST_ROBOTS + 1)}},
+            "pixels": PIXELS,
+            "step_seconds": STEP_SECONDS,
             "hz": self.hz(),
-            "games": [
-                {
-                    "id": session.id,
-                    "title": session.game.describe()["title"],
-                    "robots": [who.name for who in session.game.team],
-                    "human": session.game.human,
-                    "watchers": len(session.clients),
-                }
-                for session in games
-                if session.end is None
-            ],
             "runs": [{"id": run.id, "title": run.title} for run in self.runs.values()],
             "consent": CONSENT,
         }
+
+    def running(self) -> list[dict[str, Any]]:
+        """The games that one may watch now."""
+        return [
+            {
+                "id": session.id,
+                "title": session.game.describe()["title"],
+                "robots": [who.name for who in session.game.team],
+                "human": session.game.human,
+                "watchers": len(session.clients),
+            }
+            for session in self.sessions.sessions.values()
+            if session.end is None
+        ]
 
     def hz(self) -> dict[str, float]:
         """Steps per second: least, most, usual."""
         return {"least": SLOWEST, "most": self.options.fastest, "usual": USUAL}
 
     def make(self, message: dict[str, Any]) -> tuple[Game, dict[str, Any]]:
-        """The game that `new_game` or `swap` asks for, and what the page is told besides; called in a thread."""
+        """The game that `new_game` or `swap` asks for, and more fields for the page; called in a thread."""
         if message["type"] == "new_game":
             task = message["task"]
             if task not in (known := TASKS.everything()):
@@ -119,13 +130,13 @@ class Table:
             if message["episode"] >= len(episodes):
                 raise Refused(f"choose an episode from 0 to {len(episodes) - 1}")
             game = new_game(episodes, homes, message["episode"], [who or PERSON for who in team])
-            self.shelf.add_home(game.batch.homes[0])
+            self.library.add_home(game.batch.homes[0])
             return game, {"fork": None}
-        recording = self.shelf.recording(message["recording"])
-        home = self.shelf.home(recording)
+        recording = self.library.recording(message["recording"])
+        home = self.library.home(recording)
         team = self._team(message["robots"], recording.header["task"])
         if len(team) == recording.robots:
-            team = [who or self._again(recording, robot) for robot, who in enumerate(team)]
+            team = [who or self._recorded_partner(recording, robot) for robot, who in enumerate(team)]
         game = swap(recording, message["frame"], team, home)
         return game, {"fork": {"recording": message["recording"], "frame": message["frame"]}}
 
@@ -135,18 +146,18 @@ class Table:
             raise Refused(f"choose {SLOWEST:g} to {self.options.fastest:g} steps per second")
         return float(hz)
 
-    def open(self, game: Game, told: dict[str, Any], message: dict[str, Any], address: str = "") -> Session:
+    def open(self, game: Game, more: dict[str, Any], message: dict[str, Any], address: str = "") -> Session:
         """Start the clock of a game; one that goes on from a recording waits until it is let go. address: who asked."""
         paused = message["type"] == "swap"
-        session = Session(game, self.rate(message["hz"]), paused, self._finished, **told)
+        session = Session(game, self.rate(message["hz"]), paused, self._finished, **more)
         session.address, session.consent = address, message["consent"] and game.human >= 0
-        self.lobby.open(session)
+        self.sessions.open(session)
         return session
 
     def join(self, client: Client, name: str, key: str | None) -> dict[str, Any]:
         """Enter a game: as its owner with its key, else to watch."""
-        session = self.lobby.find(name)
-        if key is not None and not same(key, session.key):
+        session = self.sessions.find(name)
+        if key is not None and not tokens_match(key, session.key):
             raise Refused("this is not the key of that game - join without one to watch")
         return client.enter(session, key is not None)
 
@@ -178,7 +189,7 @@ class Table:
             session.command(game.stop)
 
     def _team(self, names: Sequence[str | None], task: str) -> list[Partner | None]:
-        """Whom a list of names means; None where nobody is named."""
+        """The partners of a list of names; None where there is no name."""
         team = [None if name is None else self._partner(name, robot, task) for robot, name in enumerate(names)]
         if sum(who is not None and who.kind == "person" for who in team) > 1:
             raise Refused("one person plays in a home - give the other robots partners")
@@ -196,13 +207,13 @@ class Table:
             raise Refused(f"{found.name} was trained for {trained}, not for {task} - choose another partner")
         return found
 
-    def _again(self, recording: Recording, robot: int) -> Partner | None:
-        """Who a robot of a recording was, if it was somebody that is known here; None if it follows its script."""
+    def _recorded_partner(self, recording: Recording, robot: int) -> Partner | None:
+        """The partner that a robot of a recording was; None if it follows its script."""
         if not recording.start["controllable"][0, robot]:
             return None
         name = recording.header["robots"][robot]
         if name not in self.partners:
-            raise Refused(f"robot {robot} was {name[:60]}, who is not here - choose somebody for it as well")
+            raise Refused(f"robot {robot} was {name[:60]}, which is not available here - choose a partner for it as well")
         return self.partners[name]
 
     def _load(self, task: str) -> tuple[Episodes, list[Home]]:
@@ -217,9 +228,9 @@ class Table:
             return self._episodes[task], self._homes
 
     def _finished(self, session: Session, recording: Recording) -> str:
-        """Put the recording of a game on the shelf, and into the games folder if its player agrees."""
+        """Add the recording of a game to the library, and save it in the games folder if its player agrees."""
         game, fork = session.game, session.more.get("fork")
-        name = self.shelf.keep(recording, "fork" if fork else "game", human=game.human, fork=fork)
+        name = self.library.add(recording, "fork" if fork else "game", human=game.human, fork=fork)
         session.recording = recording
         if session.consent:
             self._save(session)
@@ -227,7 +238,7 @@ class Table:
 
     def _consent(self, session: Session, consent: bool) -> None:
         if session.game.human < 0:
-            raise Refused("nobody plays by hand in this game - there is nothing to agree to")
+            raise Refused("no person plays in this game - there is nothing to agree to")
         session.consent = consent
         if consent and session.recording is not None:
             self._save(session)

@@ -1,4 +1,4 @@
-"""Live games on their clocks, and who watches them.
+"""Live games on their clocks, and the clients that watch them.
 
 Each game runs in a thread of its own, one step per beat, whatever the clients do: a client only ever gets the newest state,
 and only after it has acknowledged the one before.
@@ -20,13 +20,12 @@ import numpy as np
 from housemates.recordings.recording import Recording
 from housemates.sim.cameras import Cameras
 from housemates.web.game import Game
-from housemates.web.messages import HEADER, OVER, PAUSED, PICTURES, Refused, frame_body
-from housemates.web.views import PIXELS
+from housemates.web.messages import OVER, PAUSED, PICTURES, PIXELS, Refused, encode_frame
 
 MOST_GAMES, MOST_GAMES_EACH = 8, 6
 """Games at the same time, and how many of them one address may have begun."""
-ALONE, LEFT = 60.0, 5.0
-"""Seconds after which a game without anybody is dropped; the second where others wait for its place."""
+ABANDONED, ABANDONED_WHEN_FULL = 60.0, 5.0
+"""Seconds after which a game without clients is closed; the second where new games are refused for it."""
 COMMANDS = 64
 """Commands that wait for the next step; more are dropped, oldest first."""
 
@@ -38,15 +37,13 @@ class Snapshot(NamedTuple):
 
     serial: int
     """Counts what was published, steps and changes of the clock."""
-    step: int
-    robots: int
-    flags: int
-    body: bytes
+    frame: np.ndarray
+    """The record of `encode_frame`; its number is set for each client."""
     pictures: bytes
-    """What follows the body for clients that want pictures; empty if nobody does."""
+    """Head pictures for clients that want them; empty if nobody does."""
     events: int
     """How many events there have been."""
-    thoughts: tuple[dict[str, Any], ...]
+    decisions: tuple[dict[str, Any], ...]
     """The last decision of each policy."""
 
 
@@ -56,7 +53,7 @@ class Session:
     def __init__(self, game: Game, hz: float, paused: bool, finished: Callable[[Session, Recording], str], **more: Any) -> None:
         """finished(session, recording) is called at the end, in the game's thread; it returns the recording's id.
 
-        more: told to the page with the game (`fork`).
+        more: sent to the page with the game (`fork`).
         """
         self.id, self.key = secrets.token_urlsafe(9), secrets.token_urlsafe(18)
         self.game, self.hz, self.paused, self.finished, self.more = game, hz, paused, finished, more
@@ -172,12 +169,12 @@ class Session:
     def _snapshot(self, serial: int) -> Snapshot:
         game, batch = self.game, self.game.batch
         flags = OVER * game.over | PAUSED * self.paused
-        body = frame_body(batch.state, game.possible(), len(game.task.subgoals), None)
+        frame = encode_frame(batch.state, game.possible(), len(game.task.subgoals), flags)
         # The set of clients changes in another thread; a copy is taken at once.
         wanted = any(client.depth for client in tuple(self.clients))
         pictures = self._pictures() if wanted else b""
-        events, thoughts = len(game.recorder.events), tuple(game.thoughts.values())
-        return Snapshot(serial, int(batch.state.clock[0]), batch.robots, flags, body, pictures, events, thoughts)
+        events, decisions = len(game.recorder.events), tuple(game.thoughts.values())
+        return Snapshot(serial, frame, pictures, events, decisions)
 
     def _pictures(self) -> bytes:
         batch = self.game.batch
@@ -194,7 +191,7 @@ class Session:
 
     def _notify(self) -> None:
         for client in self.clients:
-            client.news.set()
+            client.changed.set()
 
 
 class Client:
@@ -204,12 +201,12 @@ class Client:
         """address: where it comes from."""
         self.address, self.depth, self.owner = address, False, False
         self.session: Session | None = None
-        self.news = asyncio.Event()
+        self.changed = asyncio.Event()
         self.sent, self.acknowledged = 0, 0
         """Number of the last frame that was sent, and of the last that was acknowledged."""
         self.sent_at = 0.0
-        self._serial, self._events, self._clock, self._told = -1, 0, (0.0, False), False
-        self._thoughts: dict[int, int] = {}
+        self._serial, self._events, self._clock, self._end_sent = -1, 0, (0.0, False), False
+        self._decision_ticks: dict[int, int] = {}
 
     def enter(self, session: Session, owner: bool) -> dict[str, Any]:
         """Watch a game from now on; returns the message `game`."""
@@ -217,12 +214,12 @@ class Client:
         self.session, self.owner = session, owner
         described = session.describe(owner)
         self.acknowledged = self.sent
-        self._serial, self._events, self._told = -1, len(described["events"]), False
-        self._clock, self._thoughts = (described["hz"], described["paused"]), {}
+        self._serial, self._events, self._end_sent = -1, len(described["events"]), False
+        self._clock, self._decision_ticks = (described["hz"], described["paused"]), {}
         session.clients.add(self)
         if self.depth and not session.newest.pictures:
             session.refresh()
-        self.news.set()
+        self.changed.set()
         return described
 
     def leave(self) -> None:
@@ -237,7 +234,7 @@ class Client:
         if not 0 < number <= self.sent:
             raise Refused("no such frame was sent")
         self.acknowledged = max(self.acknowledged, number)
-        self.news.set()
+        self.changed.set()
 
     @property
     def waiting(self) -> bool:
@@ -250,7 +247,7 @@ class Client:
         if session is None or self.waiting:
             return found
         newest = session.newest
-        clock = (session.hz, bool(newest.flags & PAUSED))
+        clock = (session.hz, bool(int(newest.frame["flags"]) & PAUSED))
         if clock != self._clock:
             self._clock = clock
             found.append({"type": "clock", "hz": clock[0], "paused": clock[1]})
@@ -258,30 +255,33 @@ class Client:
             if newest.events > self._events:
                 found.append({"type": "events", "events": session.game.events(self._events)[: newest.events - self._events]})
                 self._events = newest.events
-            for thought in newest.thoughts:
-                if self._thoughts.get(thought["robot"]) != thought["tick"]:
-                    self._thoughts[thought["robot"]] = thought["tick"]
-                    found.append({"type": "thought", **thought})
+            for decision in newest.decisions:
+                if self._decision_ticks.get(decision["robot"]) != decision["tick"]:
+                    self._decision_ticks[decision["robot"]] = decision["tick"]
+                    found.append({"type": "decision", **decision})
             self.sent = (self.sent + 1) % 2**32
             self.sent_at = time.monotonic()
             self._serial = newest.serial
             pictures = newest.pictures if self.depth else b""
-            flags = newest.flags | (PICTURES if pictures else 0)
-            found.append(HEADER.pack(self.sent, min(newest.step, 65535), newest.robots, flags) + newest.body + pictures)
-        if session.end is not None and not self._told and (newest.flags & OVER or session.end["type"] == "error"):
-            self._told = True
+            frame = newest.frame.copy()
+            frame["number"] = self.sent
+            frame["flags"] |= PICTURES if pictures else 0
+            found.append(frame.tobytes() + pictures)
+        over = int(newest.frame["flags"]) & OVER
+        if session.end is not None and not self._end_sent and (over or session.end["type"] == "error"):
+            self._end_sent = True
             found.append(session.end | ({"consent": session.consent, "saved": session.saved} if session.recording else {}))
         return found
 
 
-class Lobby:
+class Sessions:
     """All games of a server."""
 
     def __init__(self) -> None:
         self.sessions: dict[str, Session] = {}
 
     def open(self, session: Session) -> None:
-        """Let a game begin; too many at once are refused."""
+        """Start a game; too many at once are refused."""
         self.sweep()
         if self._full(session.address):
             session.close()
@@ -292,15 +292,15 @@ class Lobby:
     def find(self, name: str) -> Session:
         """A running game by its id."""
         if name not in self.sessions:
-            raise Refused("no such game - it has ended, or nobody was in it for a minute", 404)
+            raise Refused("no such game - it has ended, or no page was connected for a minute", 404)
         return self.sessions[name]
 
     def sweep(self) -> None:
-        """Drop games that nobody is in any more."""
+        """Close games that have no clients any more."""
         now = time.monotonic()
         for name, session in sorted(self.sessions.items(), key=lambda item: item[1].left_at):
-            patience = ALONE if not self._full(session.address) else LEFT if session.end is None else 0.0
-            if not session.clients and now - session.left_at > patience:
+            timeout = ABANDONED if not self._full(session.address) else ABANDONED_WHEN_FULL if session.end is None else 0.0
+            if not session.clients and now - session.left_at > timeout:
                 session.close()
                 del self.sessions[name]
 

@@ -8,12 +8,13 @@ import math
 from pathlib import Path
 from typing import Any
 
-from housemates.agents.agent import AGENT, PARTNERS, Partner, agent, population, read_partners
+from housemates.agents.agent import Partner, agent, population, read_partners
+from housemates.io import reading
+from housemates.run_folder import RESTORE, STAGES, RunFolder
 from housemates.web.messages import Refused
 
 MOST_ROWS = 2000
 """Rows in one answer; the page asks again for the next."""
-STAGES = ("stage1", "stage2")
 
 
 class TrainingRun:
@@ -21,15 +22,14 @@ class TrainingRun:
 
     def __init__(self, folder: Path) -> None:
         folder = Path(folder).resolve()
-        if not (folder / "config.json").is_file():
-            raise FileNotFoundError(f"no run at {folder} (config.json is missing) - give a folder that `housemates train` made")
-        self.folder = folder
+        self.folder, self.files = folder, RunFolder(folder)
+        if not self.files.exists():
+            missing = self.files.config.name
+            raise FileNotFoundError(f"no run at {folder} ({missing} is missing) - give a folder that `housemates train` made")
         self.id = hashlib.sha256(str(folder).encode()).hexdigest()[:12]
-        try:
-            config = json.loads((folder / "config.json").read_text())
+        config = self.files.read_config()
+        with reading(self.files.config, RESTORE):
             self.method, self.task = str(config["method"]), str(config["task"])
-        except (ValueError, KeyError, TypeError) as error:
-            raise ValueError(f"{folder / 'config.json'} is damaged ({error}) - restore it from a copy") from error
 
     @property
     def title(self) -> str:
@@ -40,31 +40,27 @@ class TrainingRun:
         """Rows of all stages from number `start` on; every row says its stage."""
         found: list[dict[str, Any]] = []
         for stage in STAGES:
-            path = self.folder / stage / "metrics.jsonl"
+            path = self.files.stage(stage).metrics
             if path.is_file():
-                found += [{"stage": int(stage[-1]), **row} for row in _rows(path)]
+                found += [{"stage": stage, **row} for row in _rows(path)]
         some = found[start : start + MOST_ROWS]
-        last = STAGES[-1] if self.method not in ("gt_coord", "solo") else STAGES[0]
-        ended = {
-            "stage1": self.folder / "stage1" / "population.json",
-            "stage2": self.folder / AGENT / "policy.json",
-        }
+        finished = self.files.complete()
         return {
             "title": self.title,
             "task": self.task,
             "rows": some,
             "next": start + len(some),
-            "finished": ended[last].is_file(),
+            "finished": finished,
             "checkpoint": f"run/{self.id}" if self._has_checkpoint() else None,
         }
 
     def player(self, robot: int) -> Partner:
         """Who plays a robot with the newest checkpoint: the coordination agent first, then the population in turn."""
         try:
-            first = [agent(self.folder)] if self._has_agent() else []
+            first = [agent(self.folder)] if self.files.has_agent() else []
             # A run of stage 2 alone has partners of others.
-            own = (self.folder / STAGES[0]).is_dir() or not first
-            members = population(self.folder) if own else read_partners(self.folder / PARTNERS, self.folder)
+            own = self.files.stage(1).path.is_dir() or not first
+            members = population(self.folder) if own else read_partners(self.files.partners, self.folder)
         except (OSError, ValueError) as error:
             raise Refused("this run has no checkpoint yet - wait until it has written one") from error
         if first and robot == 0:
@@ -74,11 +70,7 @@ class TrainingRun:
         return members[number % len(members)]
 
     def _has_checkpoint(self) -> bool:
-        members = self.folder / "stage1" / "members"
-        return any(members.glob("*/policy.json")) if members.is_dir() else self._has_agent()
-
-    def _has_agent(self) -> bool:
-        return (self.folder / AGENT / "policy.json").is_file()
+        return bool(self.files.members()) or self.files.has_agent()
 
 
 def _rows(path: Path) -> list[dict[str, float]]:

@@ -1,4 +1,4 @@
-"""Is a recording one that this program could have written? Asked of every file before it is shown or played on.
+"""Validation of recordings: whether this program could have written a file, before it is shown or continued.
 
 The simulator's kernels trust the state they are given, so nothing from outside reaches them unchecked.
 """
@@ -21,14 +21,15 @@ from housemates.sim.world import PLAN_STEPS, PLANS
 from housemates.tasks.actions import ACTIONS
 from housemates.tasks.files import ARRAYS, OPTIONAL
 from housemates.tasks.tasks import known_task
+from housemates.web.messages import FRAME
 
 HOME_NAME = re.compile(r"(train|dev|eval|test)/\d{2}|[A-Za-z0-9_]{1,64}")
 FAR = 1000.0
 """Metres from the origin beyond which nothing can be."""
 TURNS = 100.0
 """Radians beyond which no angle goes."""
-FRAME_SHAPES = {"pose": ("R", 3), "arm": ("R", 7), "held": ("R",), "thing": (2, 3), "thing_yaw": (2,), "door": (3,)}
-FRAME_SHAPES |= {"action": ("R",), "executed": ("R",)}
+RECORDED = ("pose", "arm", "held", "thing", "thing_yaw", "door", "action", "executed")
+"""Fields of a recording's frames; their shapes are those of a live frame."""
 FRAME_LIMITS = {"held": (-1, 1), "action": (-1, len(ACTIONS) - 1), "executed": (-1, len(ACTIONS) - 1)}
 STATE_LIMITS = {
     "home": (0, 0),
@@ -70,7 +71,7 @@ def check_recording(recording: Recording) -> None:
     _check_start(recording, robots)
 
 
-def bare(recording: Recording) -> Recording:
+def public_recording(recording: Recording) -> Recording:
     """A recording that was checked, without anything in its header that is not shown."""
     events = [{key: event[key] for key in ("tick", "kind", "robot", "what")} for event in recording.events]
     header = {key: value for key, value in recording.header.items() if key != "game"}
@@ -135,9 +136,10 @@ def _check_header(header: Mapping[str, Any]) -> None:
 
 def _check_frames(recording: Recording, robots: int) -> None:
     count = recording.header["steps"] + 1
-    for name, shape in FRAME_SHAPES.items():
+    for name in RECORDED:
+        shape = FRAME[name][1]
         array = recording.frames[name]
-        wanted = (count, *(robots if n == "R" else n for n in shape))
+        wanted = (count, *(robots if n == "robots" else n for n in shape))
         if array.shape != wanted or array.dtype != FRAMES[name]:
             raise ValueError(f"{name} is not {FRAMES[name]} {list(wanted)}")
         low, high = FRAME_LIMITS.get(name, (-40_000 if name == "arm" else -FAR, 40_000 if name == "arm" else FAR))

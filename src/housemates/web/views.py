@@ -1,4 +1,4 @@
-"""Homes and recordings as the page needs them: geometry, frames, decisions, events in words, depth pictures on demand."""
+"""Homes and recordings as JSON for the page: geometry, frames, decisions, events with their texts; depth pictures on demand."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ import numpy as np
 from housemates.homes.home import OPENABLE, RECEPTACLES, Home, Parts
 from housemates.homes.objects import NAMES, OBJECTS, parts_of
 from housemates.homes.solids import corners
-from housemates.recordings.captions import PLACES, bands, doing, short, thing_names, title, told
+from housemates.recordings.captions import bands, doing, short, thing_names, title, told
 from housemates.recordings.recording import Recording, batch_of
 from housemates.robots import fetch
-from housemates.robots.body import fetch_parts
+from housemates.robots.body import BLUE, fetch_parts
 from housemates.sim.batch import Batch
 from housemates.tasks.actions import ENTITIES, door_of
 from housemates.web.library import Entry, title_of
+from housemates.web.messages import PIXELS
+from housemates.web.phrases import entity_title, for_player
 from housemates.web.validation import check_in_home
 
 SOURCES = ("given", "scripted", "changed")
 """Where a decision came from, as `sim.recording` numbers it."""
 TOP = 5
-"""Actions of which the probability is told."""
+"""Actions whose probability is shown."""
 STEP_SECONDS = 0.1
 """Simulated time of one step."""
-PIXELS = 128
-"""Side of the head pictures."""
 
 
-def listed(entry: Entry) -> dict[str, Any]:
-    """One line of the list of recordings."""
+def recording_row(entry: Entry) -> dict[str, Any]:
+    """One row of the list of recordings."""
     header = entry.header
     return {
         "id": entry.id,
@@ -51,11 +51,12 @@ def listed(entry: Entry) -> dict[str, Any]:
     }
 
 
-def shown(entry: Entry, recording: Recording) -> dict[str, Any]:
+def recording_view(entry: Entry, recording: Recording) -> dict[str, Any]:
     """Everything of a recording that the page shows."""
     header, things = recording.header, thing_names(recording)
-    frames = {k: packed(recording.frames[k]) for k in ("pose", "held", "thing", "thing_yaw", "door", "action", "executed")}
-    frames["arm"] = packed(recording.arm().astype(np.float32))
+    names = ("pose", "held", "thing", "thing_yaw", "door", "action", "executed")
+    frames = {name: encode_array(recording.frames[name]) for name in names}
+    frames["arm"] = encode_array(recording.arm().astype(np.float32))
     names = ("task", "home", "home_hash", "episode_id", "robots", "outcome", "steps", "return", "version")
     return {
         "id": entry.id,
@@ -80,7 +81,7 @@ def shown(entry: Entry, recording: Recording) -> dict[str, Any]:
             }
             for band in bands(recording)
         ],
-        "events": events_in_words(recording.events, things),
+        "events": events_in_words(recording.events, things, int(entry.more.get("human", -1))),
         **entry.more,
     }
 
@@ -111,12 +112,19 @@ def things_of(kinds: list[int]) -> tuple[str, str]:
     return (first, second) if first != second else (f"{first} 1", f"{second} 2")
 
 
-def events_in_words(events: list[dict[str, Any]], things: tuple[str, str]) -> list[dict[str, Any]]:
-    """Events with a sentence each."""
-    return [{**{k: event[k] for k in ("tick", "kind", "robot", "what")}, "text": told(event, things)} for event in events]
+def events_in_words(events: list[dict[str, Any]], things: tuple[str, str], human: int = -1) -> list[dict[str, Any]]:
+    """Events with a sentence each, and one for the person who plays robot `human`."""
+    return [
+        {
+            **{key: event[key] for key in ("tick", "kind", "robot", "what")},
+            "text": told(event, things),
+            "for_player": for_player(event, things, human),
+        }
+        for event in events
+    ]
 
 
-class Depths:
+class DepthPictures:
     """Head pictures of the recording that is looked at; one home is kept ready to be drawn."""
 
     def __init__(self) -> None:
@@ -143,7 +151,7 @@ def head_pictures(batch: Batch, which: np.ndarray) -> np.ndarray:
 
 
 def belief(action: int, likely: np.ndarray | None, value: float) -> dict[str, Any]:
-    """What somebody decided and thought: the action, the likeliest of the probabilities [25], the value."""
+    """A decision: the action, the likeliest of the probabilities [25], the value."""
     top = None
     if likely is not None and np.isfinite(likely).all():
         best = np.argsort(-likely, kind="stable")[:TOP]
@@ -152,7 +160,7 @@ def belief(action: int, likely: np.ndarray | None, value: float) -> dict[str, An
 
 
 def _decisions(recording: Recording) -> list[dict[str, Any]]:
-    """All decisions, each with what `belief` tells of it."""
+    """All decisions, each with the fields of `belief`."""
     likely = recording.probabilities
     known = np.asarray(np.isfinite(likely).all(axis=1))
     best = np.argsort(-np.where(known[:, None], likely, 0), axis=1, kind="stable")[:, :TOP]
@@ -175,20 +183,14 @@ BOX = np.array(
     ]
 )  # fmt: skip
 """Corners (as `solids.corners` numbers them) of a box's twelve triangles, counter-clockwise from outside."""
-TITLES = {"obj0": "first object", "obj1": "second object", "goal0": "first goal", "goal1": "second goal"}
 
 
-def packed(values: np.ndarray) -> dict[str, Any]:
+def encode_array(values: np.ndarray) -> dict[str, Any]:
     """An array for JSON: type, shape and the bytes (little-endian, C order) in base64."""
     values = np.ascontiguousarray(values)
     code = values.dtype.newbyteorder("<")
     data = base64.b64encode(values.astype(code).tobytes()).decode()
     return {"type": f"{code.kind}{code.itemsize}", "shape": list(values.shape), "data": data}
-
-
-def entity_title(entity: str) -> str:
-    """What people call one of the 14 entities."""
-    return TITLES.get(entity) or PLACES.get(entity) or entity
 
 
 def triangles(parts: Parts, index: int) -> np.ndarray:
@@ -211,9 +213,9 @@ def mesh(position: np.ndarray, colour: np.ndarray, entity: np.ndarray | None = N
     """Triangles [T, 3, 3] with colours [T, 3] and what a click on them means [T] (-1 nothing), for JSON."""
     entity = np.full(len(position), -1) if entity is None else entity
     return {
-        "position": packed(position.astype(np.float32)),
-        "colour": packed(colour.astype(np.uint8)),
-        "entity": packed(entity.astype(np.int8)),
+        "position": encode_array(position.astype(np.float32)),
+        "colour": encode_array(colour.astype(np.uint8)),
+        "entity": encode_array(entity.astype(np.int8)),
     }
 
 
@@ -258,6 +260,7 @@ def bodies() -> dict[str, Any]:
         "links": links,
         "gripper": fetch.GRIPPER,
         "grip": list(fetch.GRIP),
+        "accent": list(BLUE),
         "camera": fetch.camera_to_base().ravel().tolist(),
         "fov": fetch.CAMERA_FOV,
         "objects": things,

@@ -8,10 +8,9 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-import tempfile
 from pathlib import Path
 
-from housemates.io import cache_folder
+from housemates.io import cache_folder, whole_folder
 
 REPLICACAD = "replica_cad"
 """Name of the ReplicaCAD folder inside a data folder."""
@@ -64,20 +63,12 @@ def download_replicacad(target: Path | None = None, revision: str = REPLICACAD_R
         from huggingface_hub import snapshot_download
     except ImportError as error:
         raise AssetError("Downloads need huggingface_hub - run: pip install 'housemates[assets]'") from error
-    target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}-"))
-    try:
+    with whole_folder(target) as temporary:
         print(f"Fetching {REPLICACAD_REPOSITORY} at {revision[:12]} into {target} ...", file=sys.stderr)
         _fetch(snapshot_download, temporary, target, revision)
         if not is_replicacad(temporary):
             raise AssetError(f"{REPLICACAD_REPOSITORY} at {revision} is not a scene dataset - try another revision")
         shutil.rmtree(temporary / ".cache", ignore_errors=True)
-        temporary.chmod(0o755)
-        if target.exists():
-            target.rmdir()
-        temporary.rename(target)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
     print(f"ReplicaCAD is at {target} ({_megabytes(target):.0f} MB).", file=sys.stderr)
     return target
 

@@ -1,12 +1,13 @@
-// The page: it learns what the server has, then watches, plays or shows training. `window.housemates` tells tests and curious people what is going on.
+// Entry point of the page: asks the server for its tables, then shows one of the modes watch, play and train.
+// `window.housemates` holds plain values of the page's state for tests.
 
-import { $, askJson, el, query, tell, typing } from "./page.js";
-import { learn } from "./words.js";
+import { $, askJson, el, notify, query, typing } from "./page.js";
 import { Play } from "./play.js";
 import { Socket } from "./socket.js";
 import { Train } from "./train.js";
 import { Viewer } from "./viewer.js";
 import { Watch } from "./watch.js";
+import { learn, paint } from "./words.js";
 
 const facts = { ready: false, mode: "watch", errors: [], connected: false, preparing: false, over: null };
 let viewer, watch, play, train, socket, start;
@@ -16,12 +17,13 @@ function theme(next) {
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const set = (name) => {
     document.documentElement.dataset.theme = name;
+    paint(name);
     viewer?.dress();
   };
   let kept = null;
   try {
+    if (next) localStorage.setItem("theme", next);
     kept = localStorage.getItem("theme");
-    if (next) localStorage.setItem("theme", (kept = next));
   } catch {
     kept = next; // Storage may be forbidden; the choice then lasts as long as the page.
   }
@@ -57,7 +59,7 @@ function mode(name) {
 async function enter(game) {
   facts.preparing = false;
   facts.over = null;
-  tell("");
+  notify("");
   const again = viewer.live?.game === game.game;
   await viewer.enter(game);
   play.game = null;
@@ -81,20 +83,22 @@ function frame(given) {
   if (play.game) play.frame(given);
 }
 
-const hear = {
+const handlers = {
   state(connected, reason) {
     facts.connected = connected;
-    if (!connected) tell(reason || "the line to the server is cut - trying again", 0);
-    else tell("");
+    if (!connected) notify(reason || "the connection to the server is lost - reconnecting", 0);
+    else notify("");
   },
   preparing(message) {
     facts.preparing = true;
-    tell(message.what, 0);
+    notify(message.what, 0);
   },
   game(message) {
     held = null;
     facts.entering = true;
-    entering = enter(message).catch((error) => tell(error.message)).finally(() => (facts.entering = false));
+    entering = enter(message)
+      .catch((error) => notify(error.message))
+      .finally(() => (facts.entering = false));
   },
   frame(given) {
     if (facts.entering) held = given;
@@ -103,7 +107,7 @@ const hear = {
   events(message) {
     entering.then(() => viewer.live?.events.push(...message.events));
   },
-  thought(message) {
+  decision(message) {
     viewer.live?.decisions.push(message);
   },
   clock(message) {
@@ -120,20 +124,20 @@ const hear = {
       await viewer.finished(message.recording, person?.human ?? -1);
       mode(facts.mode);
     } catch (error) {
-      tell(error.message);
+      notify(error.message);
     }
   },
-  /** The game one was in is gone. */
+  /** The game to join again has ended. */
   lost() {
     if (!play.game || play.over) return;
     play.game = null;
-    tell("the game is over: nobody was in it for a minute");
+    notify("the game has ended: no page was connected for a minute");
     mode("play");
   },
   error(message) {
     facts.preparing = false;
     facts.refused = message.error;
-    tell(message.error);
+    notify(message.error);
   },
 };
 
@@ -149,55 +153,127 @@ function keys(event) {
   else if (event.key === "ArrowRight" || event.key === ".") viewer.step(by);
   else if (event.key === "Home") viewer.seek(viewer.low);
   else if (event.key === "End") viewer.seek(viewer.high);
-  else if (event.key === "s") $("swap").click(); // Does nothing where the button is disabled.
+  else if (event.key === "s")
+    $("swap").click(); // Does nothing where the button is disabled.
   else if (camera) viewer.camera(camera);
   else return undefined;
   return event.preventDefault();
 }
 
 function about() {
-  const rows = [["Space", "play or pause"], ["← →", "one step back or on; with shift ten"], ["1 … 5", "cameras: orbit, top, follow 0, follow 1, eyes"], ["S", "swap the partner from here"], ["L", "light or dark"],
-    ["W A D or arrows", "playing: drive ahead, turn"], ["1 … 6", "playing: fetch and bring things, open"], ["E", "playing: pick, place or open what is in reach"], ["S", "playing: stand still"], ["C, P", "playing: camera, pause"]];
-  $("about").replaceChildren(el("form", { method: "dialog" },
-    el("h2", { id: "about-title" }, "Keys"),
-    el("table", {}, ...rows.map(([key, text]) => el("tr", {}, el("td", {}, el("kbd", {}, key)), el("td", {}, text)))),
-    el("p.faint", {}, `housemates ${start.version}. Everything runs on your machine; the page asks no other server for anything.`),
-    el("div.buttons", {}, el("button.primary", {}, "Close"))));
+  const rows = [
+    ["Space", "play or pause"],
+    ["← →", "one step back or forward, ten with shift"],
+    ["1 … 5", "camera: orbit, top, follow 0, follow 1, head"],
+    ["S", "replace a robot from here on"],
+    ["L", "light or dark"],
+    ["W A D or arrows", "playing: drive forward, turn"],
+    ["1 … 6", "playing: fetch and bring objects, open furniture"],
+    ["E", "playing: pick, place or open what is within reach"],
+    ["S", "playing: stop"],
+    ["C, P", "playing: camera, pause"],
+  ];
+  $("about").replaceChildren(
+    el(
+      "form",
+      { method: "dialog" },
+      el("h2", { id: "about-title" }, "Keys"),
+      el("table", ...rows.map(([key, text]) => el("tr", el("td", el("kbd", key)), el("td", text)))),
+      el("p.faint", `housemates ${start.version}. The page talks to this server only.`),
+      el("div.buttons", el("button.primary", "Close")),
+    ),
+  );
   $("about").showModal();
 }
 
-/** What tests read: plain values, made when they are asked for. */
+/** Plain values for tests, made when they are read. */
 function expose() {
-  const plain = (found) => found && Object.fromEntries(Object.entries(found).filter(([key]) => key !== "depth").map(([key, value]) => [key, ArrayBuffer.isView(value) ? [...value] : value]));
-  const brief = (film) => film && { id: film.id, kind: film.kind, game: film.game, live: film.live, first: film.first, length: film.length, outcome: film.outcome, robots: film.robots, human: film.human, events: film.events, bands: film.bands, things: film.things };
+  const plain = (found) =>
+    found &&
+    Object.fromEntries(
+      Object.entries(found)
+        .filter(([key]) => key !== "depth")
+        .map(([key, value]) => [key, ArrayBuffer.isView(value) ? [...value] : value]),
+    );
+  const brief = (film) =>
+    film && {
+      id: film.id,
+      kind: film.kind,
+      game: film.game,
+      live: film.live,
+      first: film.first,
+      length: film.length,
+      outcome: film.outcome,
+      robots: film.robots,
+      human: film.human,
+      events: film.events,
+      bands: film.bands,
+      things: film.things,
+    };
   window.housemates = {
-    get facts() { return { ...facts, mode: facts.mode, drops: socket.drops }; },
-    get step() { return Math.floor(viewer.cursor); },
-    get steps() { return viewer.high; },
-    get playing() { return viewer.playing; },
-    get film() { return brief(viewer.film); },
-    get other() { return brief(viewer.other); },
-    get future() { return viewer.future; },
-    get camera() { return viewer.stage.kind; },
-    get asleep() { return socket.asleep; },
-    get caption() { return $("caption").textContent; },
-    get drawn() { return viewer.stage.drawn; },
-    get latest() { return plain(viewer.latest); },
-    get pictures() { return viewer.cards.shown; },
-    get latencies() { return play.latencies; },
+    get facts() {
+      return { ...facts, mode: facts.mode, drops: socket.drops };
+    },
+    get step() {
+      return Math.floor(viewer.cursor);
+    },
+    get steps() {
+      return viewer.high;
+    },
+    get playing() {
+      return viewer.playing;
+    },
+    get film() {
+      return brief(viewer.film);
+    },
+    get other() {
+      return brief(viewer.other);
+    },
+    get future() {
+      return viewer.future;
+    },
+    get camera() {
+      return viewer.stage.kind;
+    },
+    get asleep() {
+      return socket.asleep;
+    },
+    get caption() {
+      return $("caption").textContent;
+    },
+    get drawn() {
+      return viewer.stage.drawn;
+    },
+    get latest() {
+      return plain(viewer.latest);
+    },
+    get pictures() {
+      return viewer.cards.shown;
+    },
+    get latencies() {
+      return play.latencies;
+    },
     frameOf: (which, step) => plain(viewer[which]?.frame(step - viewer[which].first)),
     /** Page coordinates of an entity, or null when it cannot be seen. */
     where(entity) {
       const { cast, home } = viewer.stage;
-      const place = entity < 2 ? cast.things[entity].position.toArray() : entity < 4 ? cast.goalPoints[entity - 2].toArray() : home.told.receptacles.find((r) => r.entity === entity)?.center;
+      const place =
+        entity < 2
+          ? cast.things[entity].position.toArray()
+          : entity < 4
+            ? cast.goalPoints[entity - 2].toArray()
+            : home.scene.receptacles.find((r) => r.entity === entity)?.center;
       const at = place && viewer.stage.project(place);
       const box = $("view").getBoundingClientRect();
       return at && [at[0] + box.left, at[1] + box.top];
     },
-    pickAt: (x, y) => viewer.stage.pick(x - $("view").getBoundingClientRect().left, y - $("view").getBoundingClientRect().top, [...(viewer.latest?.held ?? [])]),
+    pickAt: (x, y) =>
+      viewer.stage.pick(x - $("view").getBoundingClientRect().left, y - $("view").getBoundingClientRect().top, [
+        ...(viewer.latest?.held ?? []),
+      ]),
     seek: (step) => viewer.seek(step),
     begin: (task, episode, robots) => watch.begin(task, episode, robots),
-    cut: () => socket.line.close(),
+    cut: () => socket.ws.close(),
   };
 }
 
@@ -206,7 +282,8 @@ async function begin() {
   const bodies = askJson("/api/bodies");
   start = await askJson("/api/start");
   learn(start);
-  socket = new Socket(hear);
+  paint(document.documentElement.dataset.theme);
+  socket = new Socket(handlers);
   viewer = new Viewer(await bodies, socket, start.hz.most);
   watch = new Watch(start, viewer, socket);
   play = new Play(start, viewer, socket);
@@ -231,12 +308,31 @@ async function begin() {
   $("theme").onclick = () => theme(document.documentElement.dataset.theme === "dark" ? "light" : "dark");
   $("help").onclick = about;
   addEventListener("keydown", keys);
-  $("empty").replaceChildren(el("h2", {}, "Two robots, one home"), el("p.faint", {}, "Watch two robots tidy a home, take one of them yourself, or drop a recording onto this page."),
-    el("div.buttons", {}, el("button", { type: "button", onclick: () => watch.list(true) }, "Recordings"), el("button", { type: "button", onclick: () => mode("play") }, "Play"),
-      el("button.primary", { type: "button", id: "show-me", onclick: () => watch.begin("tidy_house", 3, ["script/first_half", "script/second_half"]) }, "Watch two robots")));
+  $("empty").replaceChildren(
+    el("h2", "No recording is open"),
+    el("p.faint", "Watch two robots in a new episode, play with a robot, or drop a recording onto this page."),
+    el(
+      "div.buttons",
+      el("button", { type: "button", onclick: () => watch.list(true) }, "Recordings"),
+      el("button", { type: "button", onclick: () => mode("play") }, "Play"),
+      el(
+        "button.primary",
+        {
+          type: "button",
+          id: "show-me",
+          onclick: () => watch.begin(start.demo.task, start.demo.episode, start.demo.robots),
+        },
+        "Watch two robots",
+      ),
+    ),
+  );
   socket.open();
   train.run = query.get("run") ?? start.run;
-  const wanted = query.has("recording") ? "watch" : query.has("run") ? "train" : query.get("mode") ?? (start.mode === "watch" && start.run ? "train" : start.mode);
+  const wanted = query.has("recording")
+    ? "watch"
+    : query.has("run")
+      ? "train"
+      : (query.get("mode") ?? (start.mode === "watch" && start.run ? "train" : start.mode));
   const recording = query.get("recording") ?? start.recording;
   if (recording && wanted === "watch") await watch.open(recording, !query.has("still"));
   mode(["watch", "play", "train"].includes(wanted) ? wanted : "watch");
@@ -247,6 +343,6 @@ addEventListener("error", (event) => facts.errors.push(String(event.message)));
 addEventListener("unhandledrejection", (event) => facts.errors.push(String(event.reason)));
 begin().catch((error) => {
   $("cameras").hidden = $("robots").hidden = true;
-  $("empty").replaceChildren(el("h2", {}, "The page cannot begin"), el("p", {}, error.message));
+  $("empty").replaceChildren(el("h2", "The page cannot start"), el("p", error.message));
   $("empty").hidden = false;
 });

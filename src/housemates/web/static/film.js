@@ -1,23 +1,19 @@
 // What happened, frame by frame: a recording from the server, or a live game that grows while one watches.
 // Both answer the same questions, so that everything that draws need not know which it is.
 
-import { numbers } from "./page.js";
-import { report, short } from "./words.js";
+import { count, numbers, TYPES } from "./page.js";
+import { doing, frameFlags, frameLayout, short } from "./words.js";
 
-const WIDTHS = { pose: 3, arm: 7, thing: 3, thing_yaw: 1, door: 1, held: 1, action: 1, executed: 1 };
-const PER_ROBOT = ["pose", "arm", "held", "action", "executed"];
-
-/** A recording as the server tells it. */
+/** A recording as the server sends it. */
 export class Film {
-  constructor(told) {
-    Object.assign(this, told);
+  constructor(recording) {
+    Object.assign(this, recording);
     this.me = -1;
     this.live = false;
-    this.length = told.steps + 1;
-    this.arrays = Object.fromEntries(Object.entries(told.frames).map(([name, array]) => [name, numbers(array)]));
-    this.size = Object.fromEntries(
-      Object.keys(WIDTHS).map((name) => [name, WIDTHS[name] * (PER_ROBOT.includes(name) ? told.robots.length : name === "door" ? 3 : 2)]),
-    );
+    this.length = recording.steps + 1;
+    const arrays = Object.entries(recording.frames);
+    this.arrays = Object.fromEntries(arrays.map(([name, array]) => [name, numbers(array)]));
+    this.size = Object.fromEntries(arrays.map(([name, { shape }]) => [name, count(shape.slice(1))]));
     this.#running();
   }
 
@@ -29,7 +25,14 @@ export class Film {
       if (first < 0 || this.bands.some((band) => band.robot === robot && band.first === 0)) return;
       let last = 1;
       while (last < this.length - 1 && action[last * this.robots.length + robot] === first) last++;
-      this.bands.push({ robot, action: first, first: 0, last, text: report(first, this.things), short: short(first, this.things) });
+      this.bands.push({
+        robot,
+        action: first,
+        first: 0,
+        last,
+        text: doing(first, this.things),
+        short: short(first, this.things),
+      });
     });
   }
 
@@ -37,7 +40,8 @@ export class Film {
   frame(at) {
     const k = Math.max(0, Math.min(this.length - 1, Math.floor(at)));
     const found = { step: this.first + k };
-    for (const [name, array] of Object.entries(this.arrays)) found[name] = array.subarray(k * this.size[name], (k + 1) * this.size[name]);
+    for (const [name, array] of Object.entries(this.arrays))
+      found[name] = array.subarray(k * this.size[name], (k + 1) * this.size[name]);
     return found;
   }
 
@@ -54,12 +58,13 @@ export class Film {
   /** What a robot is doing at a frame, in words. */
   doing(at, robot) {
     const band = this.bands.find((b) => b.robot === robot && b.first <= at && at < b.last);
-    return band ? band.text : "waits";
+    return band ? band.text : doing(-1, this.things);
   }
 }
 
 /** What a robot of a film is called where there is little room. */
-export const called = (film, r) => (film.me === r ? "you" : film.human === r ? "person" : film.me >= 0 ? "partner" : `robot ${r}`);
+export const called = (film, r) =>
+  film.me === r ? "you" : film.human === r ? "person" : film.me >= 0 ? "partner" : `robot ${r}`;
 
 /** A game that is being played: frames arrive, the film grows. */
 export class LiveFilm {
@@ -87,7 +92,14 @@ export class LiveFilm {
       const last = this.bands.findLast((b) => b.robot === robot);
       if (last && last.action === action) last.last = Math.max(at, last.first + 1);
       else if (action >= 0) {
-        this.bands.push({ robot, action, first: at, last: at + 1, text: report(action, this.things), short: short(action, this.things) });
+        this.bands.push({
+          robot,
+          action,
+          first: at,
+          last: at + 1,
+          text: doing(action, this.things),
+          short: short(action, this.things),
+        });
       }
     });
   }
@@ -103,34 +115,27 @@ export class LiveFilm {
 
   doing(at, robot) {
     const frame = this.frame(at);
-    return frame ? report(frame.action[robot], this.things) : "waits";
+    return doing(frame ? frame.action[robot] : -1, this.things);
   }
 }
 
-/** One binary frame of the websocket as the arrays it is made of. */
-export function readFrame(buffer) {
-  const head = new DataView(buffer);
-  const [number, step, robots, flags] = [head.getUint32(0, true), head.getUint16(4, true), head.getUint8(6), head.getUint8(7)];
-  let at = 8;
-  const take = (Kind, count) => {
-    const found = new Kind(buffer, at, count);
-    at += count * Kind.BYTES_PER_ELEMENT;
-    return found;
-  };
-  const frame = { number, step, over: Boolean(flags & 1), paused: Boolean(flags & 4) };
-  frame.pose = take(Float32Array, 3 * robots);
-  frame.arm = take(Float32Array, 7 * robots);
-  frame.thing = take(Float32Array, 6);
-  frame.thing_yaw = take(Float32Array, 2);
-  frame.door = take(Float32Array, 3);
-  frame.possible = take(Uint32Array, robots);
-  frame.held = take(Int8Array, robots);
-  frame.action = take(Int8Array, robots);
-  frame.executed = take(Int8Array, robots);
-  frame.doneBy = take(Int8Array, 6);
-  at = Math.ceil(at / 4) * 4;
-  frame.depth = flags & 2 ? Array.from({ length: robots }, () => take(Uint8Array, 128 * 128)) : null;
+/** One binary frame of the websocket, read with the server's table of fields: numbers and typed arrays by name. */
+export function readFrame(buffer, robots) {
+  const frame = { depth: null };
+  for (const { name, type, shape, offset } of frameLayout(robots)) {
+    if (offset >= buffer.byteLength) continue; // Head pictures come only where they were asked for.
+    const array = new TYPES[type](buffer, offset, count(shape));
+    frame[name] = shape.length ? array : array[0];
+  }
+  for (const [name, bit] of Object.entries(frameFlags())) frame[name] = Boolean(frame.flags & bit);
+  if (frame.depth) frame.depth = Array.from({ length: robots }, (_, r) => picture(frame.depth, r, robots));
   return frame;
+}
+
+/** The head picture of one robot out of those of all. */
+function picture(all, robot, robots) {
+  const size = all.length / robots;
+  return all.subarray(robot * size, (robot + 1) * size);
 }
 
 /** The frame between two: share 0 is a, 1 is b. Things jump, robots glide. */

@@ -1,10 +1,9 @@
-// The home, the robots and the things as three.js objects, and how one frame poses them.
+// The home, the robots and the objects as three.js meshes, and how one frame poses them.
 
 import * as THREE from "three";
 import { css, fast, numbers } from "./page.js";
 
 const CUT = 0.95; // Walls are cut away above this height, metres, so that one looks into the rooms.
-const FETCH_BLUE = [22, 129, 196]; // The robot's own accent; here it shows who is who.
 const MARK = 0.035; // Height of a robot's ring, metres: above rugs.
 const SUN = new THREE.Vector3(0.35, 0.9, 0.45).normalize();
 const CAP = { light: 0x8d877c, dark: 0x4a4f58 };
@@ -38,7 +37,10 @@ function shade(given) {
 }
 
 /** The usual paint: colours by vertex. */
-const coat = (options = {}) => (fast ? new THREE.MeshBasicMaterial({ vertexColors: true, ...options }) : new THREE.MeshLambertMaterial({ vertexColors: true, ...options }));
+const coat = (options = {}) =>
+  fast
+    ? new THREE.MeshBasicMaterial({ vertexColors: true, ...options })
+    : new THREE.MeshLambertMaterial({ vertexColors: true, ...options });
 
 const matrix = (rows) => new THREE.Matrix4().set(...rows);
 
@@ -50,17 +52,17 @@ function solid(mesh, material, paint) {
 
 /** Everything fixed about one home, and its doors. */
 export class Home3D {
-  constructor(told, theme) {
-    this.told = told;
+  constructor(scene, theme) {
+    this.scene = scene;
     this.group = new THREE.Group();
-    this.doors = told.doors.map(() => []);
+    this.doors = scene.doors.map(() => []);
     this.plane = new THREE.Plane(new THREE.Vector3(0, -1, 0), CUT);
     this.paint = coat();
     this.wall = coat({ clipShadows: true });
     this.cap = new THREE.MeshBasicMaterial({ color: CAP[theme], side: THREE.BackSide });
     this.ceilings = [];
     this.picks = [];
-    for (const group of told.groups) {
+    for (const group of scene.groups) {
       const made = solid(group.mesh, group.kind === "wall" ? this.wall : this.paint);
       made.userData.entity = numbers(group.mesh.entity);
       if (group.kind === "wall") {
@@ -75,7 +77,7 @@ export class Home3D {
       made.matrixAutoUpdate = group.door >= 0;
       this.group.add(made);
     }
-    const { low, high } = told.bounds;
+    const { low, high } = scene.bounds;
     this.centre = new THREE.Vector3((low[0] + high[0]) / 2, 0.4, (low[2] + high[2]) / 2);
     this.size = new THREE.Vector3(high[0] - low[0], high[1] - low[1], high[2] - low[2]);
     this.cut(true);
@@ -93,7 +95,7 @@ export class Home3D {
 
   /** Put the doors and drawers where the joint values [3] say. */
   open(values) {
-    this.told.doors.forEach((door, k) => {
+    this.scene.doors.forEach((door, k) => {
       const axis = new THREE.Vector3(...door.axis);
       for (const part of this.doors[k]) {
         if (door.kind === "prismatic") part.position.copy(axis.multiplyScalar(values[k]));
@@ -117,9 +119,10 @@ class Robot3D {
   constructor(bodies, index) {
     this.bodies = bodies;
     this.group = new THREE.Group();
+    // The accent of the body shows which robot it is.
     const tint = new THREE.Color(css(`--robot${index % 4}`)).convertLinearToSRGB();
     const accent = [tint.r * 255, tint.g * 255, tint.b * 255];
-    const paint = (rgb) => (rgb.every((v, k) => v === FETCH_BLUE[k]) ? accent : rgb);
+    const paint = (rgb) => (rgb.every((v, k) => v === bodies.accent[k]) ? accent : rgb);
     const material = coat();
     this.origins = bodies.links.map((link) => matrix(link.origin));
     this.axes = bodies.links.map((link) => new THREE.Vector3(...link.axis));
@@ -165,7 +168,7 @@ class Robot3D {
   }
 }
 
-/** The robots, the two things, their goals and the clutter of one episode. */
+/** The robots, the two objects, their goals and the clutter of one episode. */
 export class Cast {
   constructor(bodies, film) {
     this.group = new THREE.Group();
@@ -192,14 +195,14 @@ export class Cast {
   #halo(half, i) {
     const marker = new THREE.Mesh(
       new THREE.OctahedronGeometry(0.05).scale(1, 1.4, 1),
-      new THREE.MeshBasicMaterial({ color: css(`--thing${i % 2}`) }),
+      new THREE.MeshBasicMaterial({ color: css(`--object${i % 2}`) }),
     );
     marker.position.y = half[1] + 0.16;
     return marker;
   }
 
   #goal(body, at, yaw, i) {
-    const colour = css(`--thing${i % 2}`);
+    const colour = css(`--object${i % 2}`);
     const ghost = new THREE.Mesh(
       geometry(body.mesh),
       new THREE.MeshBasicMaterial({ color: colour, transparent: true, opacity: 0.5, depthWrite: false }),
@@ -219,9 +222,11 @@ export class Cast {
     return made;
   }
 
-  /** Put everybody where a frame says. */
+  /** Pose robots and objects as a frame says. */
   pose(frame) {
-    this.robots.forEach((robot, r) => robot.pose(frame.pose.slice(3 * r, 3 * r + 3), frame.arm.slice(7 * r, 7 * r + 7)));
+    this.robots.forEach((robot, r) => {
+      robot.pose(frame.pose.slice(3 * r, 3 * r + 3), frame.arm.slice(7 * r, 7 * r + 7));
+    });
     this.things.forEach((thing, i) => {
       const holder = frame.held.indexOf(i);
       thing.userData.halo.visible = holder < 0;

@@ -8,8 +8,10 @@ const token = query.get("token") ?? "";
 /** The element with this id. */
 export const $ = (id) => document.getElementById(id);
 
-/** Make an element: el("p.faint", {id: "x", onclick() {}}, "text", child). Text is never read as HTML. */
-export function el(what, options = {}, ...children) {
+/** Make an element: el("p.faint", {id: "x", onclick() {}}, "text", child); options may be left out. Text is never HTML. */
+export function el(what, ...given) {
+  const plain = given[0] !== null && given[0]?.constructor === Object;
+  const [options, children] = plain ? [given[0], given.slice(1)] : [{}, given];
   const [tag, ...classes] = what.split(".");
   const made = document.createElement(tag);
   made.className = classes.join(" ");
@@ -33,8 +35,8 @@ export async function ask(path, options = {}) {
   const headers = { ...(options.headers ?? {}), ...(token ? { Authorization: `Bearer ${token}` } : {}) };
   const answer = await fetch(path, { ...options, headers });
   if (!answer.ok) {
-    const told = await answer.json().catch(() => ({}));
-    throw new Error(told.error ?? `the server answered ${answer.status}`);
+    const { error } = await answer.json().catch(() => ({}));
+    throw new Error(error ?? `the server answered ${answer.status}`);
   }
   return answer;
 }
@@ -43,9 +45,21 @@ export async function ask(path, options = {}) {
 export const askJson = async (path, options) => (await ask(path, options)).json();
 
 /** An address with the token, for links and the websocket. */
-export const withToken = (path) => (token ? `${path}${path.includes("?") ? "&" : "?"}token=${encodeURIComponent(token)}` : path);
+export const withToken = (path) =>
+  token ? `${path}${path.includes("?") ? "&" : "?"}token=${encodeURIComponent(token)}` : path;
 
-const TYPES = { f4: Float32Array, i1: Int8Array, i2: Int16Array, i4: Int32Array, u1: Uint8Array };
+export const TYPES = {
+  f4: Float32Array,
+  i1: Int8Array,
+  i2: Int16Array,
+  i4: Int32Array,
+  u1: Uint8Array,
+  u2: Uint16Array,
+  u4: Uint32Array,
+};
+
+/** How many numbers an array of this shape has. */
+export const count = (shape) => shape.reduce((product, n) => product * n, 1);
 
 /** The numbers of an array of the protocol: {"type", "shape", "data"} -> typed array. */
 export function numbers(array) {
@@ -55,18 +69,19 @@ export function numbers(array) {
 
 let hiding = 0;
 
-/** Show one line of trouble for a while. */
-export function tell(text, seconds = 6) {
+/** Show one line of text over the page; 0 seconds: until the next one. */
+export function notify(text, seconds = 6) {
   $("notice").textContent = text;
   $("notice").hidden = !text;
   clearTimeout(hiding);
   if (text && seconds) hiding = setTimeout(() => ($("notice").hidden = true), 1000 * seconds);
 }
 
-/** Colours of robots and things, from the style sheet. */
+/** Colours of robots and objects: variables that `paint` sets, and the value of any variable. */
 export const robotTint = (r) => `var(--robot${r % 4})`;
-export const thingTint = (i) => `var(--thing${i % 2})`;
+export const objectTint = (i) => `var(--object${i % 2})`;
 export const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 /** Whether somebody is typing, so that keys are not commands. */
-export const typing = (event) => event.target.closest?.("input, select, textarea, dialog[open]") !== null || event.ctrlKey || event.metaKey || event.altKey;
+export const typing = (event) =>
+  event.target.closest?.("input, select, textarea, dialog[open]") !== null || event.ctrlKey || event.metaKey || event.altKey;

@@ -1,17 +1,22 @@
-// The line to the server: JSON out, JSON and frames in. It comes back by itself, and into the game it was in.
+// The websocket: JSON out, JSON and frames in. It reconnects by itself and joins its game again.
 
-import { withToken } from "./page.js";
 import { readFrame } from "./film.js";
+import { withToken } from "./page.js";
 
-const PATIENCE = [300, 800, 2000, 4000]; // Milliseconds before the next attempt to come back.
-const FINAL = { 4400: "the server did not understand this page - reload it", 4401: "this address needs its token: use the one that was printed", 4403: "the server refused this page", 4409: "too many people are watching already", 4429: "too many messages - reload the page" };
+const DELAYS = [300, 800, 2000, 4000]; // Milliseconds before the next attempt to reconnect.
+const FINAL = {
+  4400: "the server did not understand this page - reload it",
+  4401: "a token is needed - open the address that was printed",
+  4403: "the server refused this page",
+  4409: "too many pages are open - try again later",
+  4429: "too many messages - reload the page",
+};
 
-const ASLEEP = 4410; // The server has closed a line over which nothing was said: it is opened again when there is something to say.
-
-const JOIN = 1; // Id of the message that asks to come back.
+const IDLE = 4410; // The server has closed an idle connection: the next message opens it again.
+const JOIN = 1; // Id of the message that joins a game again.
 
 /** The game this tab was in before it was loaded again, or null. */
-function kept(game) {
+function stored(game) {
   try {
     if (game === undefined) return JSON.parse(sessionStorage.getItem("game"));
     if (game) sessionStorage.setItem("game", JSON.stringify({ game: game.game, key: game.key }));
@@ -23,12 +28,13 @@ function kept(game) {
 }
 
 export class Socket {
-  /** hear: {type: (message) => ..., frame: (frame) => ..., state: (connected, reason) => ...}. */
-  constructor(hear) {
-    this.hear = hear;
+  /** handlers: {type: (message) => ..., frame: (frame) => ..., state: (connected, reason) => ...}. */
+  constructor(handlers) {
+    this.handlers = handlers;
     this.connected = false;
-    this.game = kept();
-    this.waiting = [];
+    this.game = stored();
+    this.robots = 0; // Of the last game; its frames may still arrive after it was left.
+    this.queue = [];
     this.asleep = false;
     this.tries = 0;
     this.drops = 0;
@@ -38,39 +44,43 @@ export class Socket {
   open() {
     const address = new URL(withToken("/ws"), location.href);
     address.protocol = address.protocol.replace("http", "ws");
-    const line = (this.line = new WebSocket(address));
-    line.binaryType = "arraybuffer";
-    line.onopen = () => line.send(JSON.stringify({ type: "hello", depth: true }));
-    line.onmessage = ({ data }) => (typeof data === "string" ? this.#told(JSON.parse(data)) : this.#frame(readFrame(data)));
-    line.onclose = ({ code }) => {
-      if (this.line !== line) return;
+    const ws = new WebSocket(address);
+    this.ws = ws;
+    ws.binaryType = "arraybuffer";
+    ws.onopen = () => ws.send(JSON.stringify({ type: "hello", depth: true }));
+    ws.onmessage = ({ data }) => {
+      if (typeof data === "string") this.#message(JSON.parse(data));
+      else this.#frame(readFrame(data, this.robots));
+    };
+    ws.onclose = ({ code }) => {
+      if (this.ws !== ws) return;
       this.connected = false;
-      this.asleep = code === ASLEEP;
+      this.asleep = code === IDLE;
       if (this.asleep) return;
       this.drops += 1;
-      this.hear.state(false, FINAL[code] ?? "");
+      this.handlers.state(false, FINAL[code] ?? "");
       if (FINAL[code]) return;
-      setTimeout(() => this.open(), PATIENCE[Math.min(this.tries++, PATIENCE.length - 1)]);
+      setTimeout(() => this.open(), DELAYS[Math.min(this.tries++, DELAYS.length - 1)]);
     };
   }
 
-  /** Whether a message would arrive: a line is cut a moment before its end is told. */
+  /** Whether a message would arrive: a websocket may be closed before its close event. */
   get usable() {
-    return this.connected && this.line.readyState === WebSocket.OPEN;
+    return this.connected && this.ws.readyState === WebSocket.OPEN;
   }
 
-  /** Send a message, now or as soon as the line is there. */
+  /** Send a message, now or as soon as there is a connection. */
   send(message) {
-    if (this.usable) this.line.send(JSON.stringify(message));
+    if (this.usable) this.ws.send(JSON.stringify(message));
     else {
-      this.waiting.push(message);
+      this.queue.push(message);
       this.#wake();
     }
   }
 
-  /** Input of a moment: worth nothing later. */
+  /** Send a message now or never: input that is worth nothing later. */
   hint(message) {
-    if (this.usable) this.line.send(JSON.stringify(message));
+    if (this.usable) this.ws.send(JSON.stringify(message));
     else this.#wake();
   }
 
@@ -89,30 +99,35 @@ export class Socket {
 
   leave() {
     if (this.game) this.hint({ type: "leave" });
-    this.game = kept(null);
+    this.game = stored(null);
   }
 
-  #told(message) {
+  #message(message) {
     if (message.type === "welcome") {
       this.connected = true;
       this.tries = 0;
       this.seen = 0;
-      this.hear.state(true, "");
-      if (this.game) this.send({ type: "join", id: JOIN, game: this.game.game, ...(this.game.key ? { key: this.game.key } : {}) });
-      this.waiting.splice(0).forEach((waiting) => this.send(waiting));
+      this.handlers.state(true, "");
+      if (this.game)
+        this.send({ type: "join", id: JOIN, game: this.game.game, ...(this.game.key ? { key: this.game.key } : {}) });
+      for (const queued of this.queue.splice(0)) this.send(queued);
     }
-    if (message.type === "game") kept((this.game = message));
-    if (message.type === "over") kept(null);
+    if (message.type === "game") {
+      this.game = message;
+      this.robots = message.robots.length;
+      stored(message);
+    }
+    if (message.type === "over") stored(null);
     if (message.type === "error" && message.id === JOIN) {
-      this.game = kept(null);
-      this.hear.lost();
+      this.game = stored(null);
+      this.handlers.lost();
       return;
     }
-    this.hear[message.type]?.(message);
+    this.handlers[message.type]?.(message);
   }
 
   #frame(frame) {
-    this.hear.frame(frame);
+    this.handlers.frame(frame);
     // A tab in the background draws nothing; it must not look like a slow one.
     if (document.hidden) this.drawn(frame);
   }

@@ -1,12 +1,12 @@
-// The picture: one renderer, its cameras, labels over things, and what lies under the pointer.
+// The picture: one renderer, its cameras, labels over objects, and the entity under the pointer.
 
 import * as THREE from "three";
 import { OrbitControls } from "/static/vendor/OrbitControls.js";
-import { $, css, el, fast, fine, press, robotTint, thingTint } from "./page.js";
 import { called } from "./film.js";
 import { Cast, Home3D } from "./home3d.js";
+import { $, css, el, fast, fine, objectTint, press, robotTint } from "./page.js";
 
-const NEAR_POINTER = 26; // Pixels from a thing within which a click means it.
+const NEAR_POINTER = 26; // Pixels from an object within which a click means it.
 const UP = new THREE.Vector3(0, 1, 0);
 const GLIDE = 140; // Milliseconds in which the following camera comes most of the way.
 const SLOW = 110; // Milliseconds from picture to picture above which shadows are given up.
@@ -48,7 +48,7 @@ export class Stage {
 
   /** Show another episode: its home (from /api/scene) and what is in it. */
   set(home, film) {
-    const same = this.home?.told.hash === home.hash;
+    const same = this.home?.scene.hash === home.hash;
     if (!same) {
       if (this.home) {
         this.scene.remove(this.home.group);
@@ -90,9 +90,11 @@ export class Stage {
 
   /** The free camera where it sees the whole home, along its shorter side. */
   look() {
-    const { centre, told } = this.home;
-    const { low, high } = told.bounds;
-    const corners = [low[0], high[0]].flatMap((x) => [0, 1].flatMap((y) => [low[2], high[2]].map((z) => new THREE.Vector3(x, y, z))));
+    const { centre, scene } = this.home;
+    const { low, high } = scene.bounds;
+    const corners = [low[0], high[0]].flatMap((x) =>
+      [0, 1].flatMap((y) => [low[2], high[2]].map((z) => new THREE.Vector3(x, y, z))),
+    );
     const towards = this.#turned() ? new THREE.Vector3(0.62, 0.92, 0.1) : new THREE.Vector3(0.1, 0.92, 0.62);
     this.controls.target.copy(centre);
     this.wide.aspect = this.aspect / this.parts;
@@ -223,16 +225,38 @@ export class Stage {
     };
     this.labels = [];
     film.robots.forEach((_, r) => {
-      label(called(film, r), robotTint(r), () => [this.cast.robots[r].x, 1.5, this.cast.robots[r].z], () => this.kind === "eyes" && this.self === r);
+      label(
+        called(film, r),
+        robotTint(r),
+        () => [this.cast.robots[r].x, 1.5, this.cast.robots[r].z],
+        () => this.kind === "eyes" && this.self === r,
+      );
     });
     film.things.forEach((name, i) => {
-      label(name, thingTint(i), () => this.cast.things[i].position.clone().add(new THREE.Vector3(0, 0.34, 0)).toArray(), () => false);
-      label(`${name} goes here`, thingTint(i), () => this.cast.goalPoints[i].clone().add(new THREE.Vector3(0, 0.62, 0)).toArray(),
-        () => !this.cast.goals[i].visible || this.parts > 1);
+      label(
+        name,
+        objectTint(i),
+        () =>
+          this.cast.things[i].position
+            .clone()
+            .add(new THREE.Vector3(0, 0.34, 0))
+            .toArray(),
+        () => false,
+      );
+      label(
+        `goal: ${name}`,
+        objectTint(i),
+        () =>
+          this.cast.goalPoints[i]
+            .clone()
+            .add(new THREE.Vector3(0, 0.62, 0))
+            .toArray(),
+        () => !this.cast.goals[i].visible || this.parts > 1,
+      );
     });
   }
 
-  /** Move the labels to where their things are in the picture that starts at pixel `left`, none over another. */
+  /** Move the labels to where their objects are in the picture that starts at pixel `left`, none over another. */
   #place(camera, left, width, height, n, count) {
     const taken = this.#covered();
     for (const label of this.labels) {
@@ -243,11 +267,15 @@ export class Stage {
       const seen = !hidden() && at.z < 1 && Math.abs(at.x) < 1 && Math.abs(at.y) < 1;
       span.hidden = !seen;
       if (!seen) continue;
-      const [wide, tall] = [(label.wide ||= span.offsetWidth) || 80, 23];
+      label.wide ||= span.offsetWidth;
+      const [wide, tall] = [label.wide || 80, 23];
       const half = wide / 2 + 4;
       const x = Math.round(Math.max(left + half, Math.min(left + width - half, left + ((at.x + 1) / 2) * width)));
       const wanted = Math.round(((1 - at.y) / 2) * height);
-      const free = (y) => y > tall / 2 && y < height - tall / 2 && !taken.some((t) => Math.abs(t.x - x) < (t.wide + wide) / 2 && Math.abs(t.y - y) < (t.tall + tall) / 2);
+      const free = (y) =>
+        y > tall / 2 &&
+        y < height - tall / 2 &&
+        !taken.some((t) => Math.abs(t.x - x) < (t.wide + wide) / 2 && Math.abs(t.y - y) < (t.tall + tall) / 2);
       // The nearest free place above, else below; where there is none the label would only be in the way.
       const y = [-1, 1].flatMap((way) => Array.from({ length: 12 }, (_, k) => wanted + 6 * way * k)).find(free);
       span.hidden = y === undefined;
@@ -263,8 +291,15 @@ export class Stage {
     if (!this.over || now - this.overAt > 400) {
       const box = this.canvas.getBoundingClientRect();
       this.overAt = now;
-      this.over = ["task", "cameras"].map((id) => $(id).getBoundingClientRect()).filter((r) => r.width)
-        .map((r) => ({ x: (r.left + r.right) / 2 - box.left, y: (r.top + r.bottom) / 2 - box.top, wide: r.width, tall: r.height }));
+      this.over = ["task", "cameras"]
+        .map((id) => $(id).getBoundingClientRect())
+        .filter((r) => r.width)
+        .map((r) => ({
+          x: (r.left + r.right) / 2 - box.left,
+          y: (r.top + r.bottom) / 2 - box.top,
+          wide: r.width,
+          tall: r.height,
+        }));
     }
     return [...this.over];
   }
@@ -273,9 +308,9 @@ export class Stage {
     const there = [...$("labels").querySelectorAll(".half")];
     if (there.map((span) => span.textContent).join() === words.join() && this.part === part) return;
     this.part = part;
-    there.forEach((span) => span.remove());
+    for (const span of there) span.remove();
     words.forEach((text, n) => {
-      const span = el("span.half", {}, text);
+      const span = el("span.half", text);
       span.style.transform = `translate(${Math.round((n + 0.5) * part)}px, 60px) translate(-50%, -50%)`;
       $("labels").append(span);
     });
@@ -288,7 +323,7 @@ export class Stage {
     return [((at.x + 1) / 2) * this.canvas.clientWidth, ((1 - at.y) / 2) * this.canvas.clientHeight];
   }
 
-  /** The entity at a point of the canvas (CSS pixels), or -1: things and goals nearby first, then furniture. */
+  /** The entity at a point of the canvas (CSS pixels), or -1: objects and goals nearby first, then furniture. */
   pick(x, y, held, slack = NEAR_POINTER) {
     if (!this.last || !this.cast) return -1;
     let found = -1;
@@ -302,12 +337,24 @@ export class Stage {
     this.cast.goals.forEach((goal, i) => {
       if (!goal.visible) return;
       near(2 + i, this.cast.goalPoints[i].toArray());
-      near(2 + i, this.cast.goalPoints[i].clone().add(new THREE.Vector3(0, 0.4, 0)).toArray());
+      near(
+        2 + i,
+        this.cast.goalPoints[i]
+          .clone()
+          .add(new THREE.Vector3(0, 0.4, 0))
+          .toArray(),
+      );
     });
     this.cast.things.forEach((thing, i) => {
       if (held.includes(i)) return;
       near(i, thing.position.toArray());
-      near(i, thing.position.clone().add(new THREE.Vector3(0, 0.2, 0)).toArray());
+      near(
+        i,
+        thing.position
+          .clone()
+          .add(new THREE.Vector3(0, 0.2, 0))
+          .toArray(),
+      );
     });
     if (found >= 0) return found;
     const ray = new THREE.Raycaster();

@@ -1,10 +1,10 @@
 // Time as a picture: a lane of skills for each robot, sub-goals as marks, the end in its colour, a cursor to drag.
 
-import { $, css } from "./page.js";
 import { called } from "./film.js";
-import { sort } from "./words.js";
+import { $, css } from "./page.js";
+import { kindOf } from "./words.js";
 
-const STRENGTH = { work: 1, go: 0.5, drive: 0.38, wait: 0.14 };
+const STRENGTH = { manipulate: 1, navigate: 0.5, drive: 0.38, wait: 0.14 };
 const LANE = 24;
 const MARKS = 24;
 const LEFT = 66;
@@ -39,25 +39,28 @@ export class Timeline {
     Object.assign(this, { films, low, high, cursor });
     const lanes = films.reduce((sum, film) => sum + film.robots.length, 0);
     const tall = MARKS + LANE * lanes + (films.length > 1 ? 6 : 0) + 14;
-    if (this.tall !== tall) this.canvas.style.height = `${(this.tall = tall)}px`;
+    if (this.tall !== tall) this.canvas.style.height = `${tall}px`;
+    this.tall = tall;
     this.canvas.setAttribute("aria-valuemin", low);
     this.canvas.setAttribute("aria-valuemax", high);
     this.canvas.setAttribute("aria-valuenow", Math.floor(cursor));
     this.draw();
   }
 
-  /** Say what is under the pointer. */
+  /** Describe what is under the pointer. */
   #explain({ offsetX, offsetY }) {
     const step = this.step(offsetX);
     const slack = this.step(offsetX + 7) - step;
-    const told = this.films.flatMap((film) => film.events.filter((e) => Math.abs(film.first + e.tick - step) <= slack).map((e) => e.text));
+    const texts = this.films.flatMap((film) =>
+      film.events.filter((e) => Math.abs(film.first + e.tick - step) <= slack).map((e) => e.text),
+    );
     let lane = Math.floor((offsetY - MARKS) / LANE);
     for (const film of this.films) {
       const band = film.bands.find((b) => b.robot === lane && film.first + b.first <= step && step < film.first + b.last);
-      if (band) told.push(`${called(film, lane)} ${band.text}`);
+      if (band) texts.push(`${called(film, lane)} ${band.text}`);
       lane -= film.robots.length;
     }
-    this.canvas.title = [...new Set(told)].join("\n");
+    this.canvas.title = [...new Set(texts)].join("\n");
   }
 
   draw() {
@@ -75,7 +78,9 @@ export class Timeline {
       this.#lanes(pen, film, n, x, y);
       y += LANE * film.robots.length + 6;
     });
-    this.films.forEach((film, n) => this.#marks(pen, film, n, x));
+    this.films.forEach((film, n) => {
+      this.#marks(pen, film, n, x);
+    });
     pen.strokeStyle = pen.fillStyle = css("--ink");
     pen.lineWidth = 1.5;
     const at = x(this.cursor);
@@ -90,7 +95,8 @@ export class Timeline {
     pen.font = "11px system-ui";
     pen.textAlign = "center";
     const every = [5, 10, 20, 50, 100, 200].find((v) => x(v) - x(0) > 44) ?? 400;
-    for (let step = Math.ceil(this.low / every) * every; step <= this.high; step += every) pen.fillText(String(step), x(step), height - 2);
+    for (let step = Math.ceil(this.low / every) * every; step <= this.high; step += every)
+      pen.fillText(String(step), x(step), height - 2);
   }
 
   #lanes(pen, film, n, x, top) {
@@ -106,11 +112,11 @@ export class Timeline {
       for (const band of film.bands) {
         if (band.robot !== r) continue;
         const [from, to] = [x(film.first + band.first), x(film.first + band.last)];
-        pen.globalAlpha = STRENGTH[sort(band.action)];
+        pen.globalAlpha = STRENGTH[kindOf(band.action)];
         pen.fillStyle = tint;
         pen.fillRect(from, y, Math.max(1.5, to - from - 1), LANE - 4);
         pen.globalAlpha = 1;
-        pen.fillStyle = css(sort(band.action) === "work" ? "--on-work" : "--ink");
+        pen.fillStyle = css(kindOf(band.action) === "manipulate" ? "--on-work" : "--ink");
         pen.font = "11px system-ui";
         // The words stand right of a mark near the band's beginning, and before the next one.
         const marks = film.events.filter((e) => e.kind === "subgoal" && e.robot === r).map((e) => x(film.first + e.tick));
@@ -126,19 +132,25 @@ export class Timeline {
       const at = x(film.first + event.tick);
       if (event.kind === "subgoal") {
         const lane = this.films.slice(0, n).reduce((sum, f) => sum + LANE * f.robots.length + 6, MARKS) + LANE * event.robot;
-        pen.fillStyle = css(event.what.endsWith("1") ? "--thing1" : event.what.endsWith("0") ? "--thing0" : "--ink");
+        pen.fillStyle = css(event.what.endsWith("1") ? "--object1" : event.what.endsWith("0") ? "--object0" : "--ink");
         pen.strokeStyle = css("--paper");
         pen.lineWidth = 1.5;
         pen.beginPath();
-        for (const [dx, dy] of [[0, -7], [7, 0], [0, 7], [-7, 0]]) pen.lineTo(at + dx, lane + 10 + dy);
+        for (const [dx, dy] of [
+          [0, -7],
+          [7, 0],
+          [0, 7],
+          [-7, 0],
+        ])
+          pen.lineTo(at + dx, lane + 10 + dy);
         pen.closePath();
         pen.fill();
         pen.stroke();
       } else if (event.kind === "infeasible" || event.kind === "interruption") {
-        pen.fillStyle = css(event.kind === "infeasible" ? "--bad" : "--faint");
+        pen.fillStyle = css(event.kind === "infeasible" ? "--failure" : "--faint");
         pen.fillRect(at - 1, MARKS - 7, 2, 6);
       } else {
-        pen.fillStyle = css(event.kind === "success" ? "--good" : "--bad");
+        pen.fillStyle = css(event.kind === "success" ? "--success" : "--failure");
         // Through the film's own lanes, and up to its words.
         const above = this.films.slice(0, n).reduce((sum, f) => sum + LANE * f.robots.length + 6, MARKS);
         const top = n ? above - 4 : MARKS - 14;

@@ -1,12 +1,11 @@
 // Time: which film is shown at which step, whether it runs, and the pictures that belong to it.
 // The cursor counts steps of the episode, so that two futures of one episode stay side by side.
 
-import { $, askJson, fast, press } from "./page.js";
 import { Cards } from "./cards.js";
-import { Film, LiveFilm, between } from "./film.js";
+import { between, Film, LiveFilm } from "./film.js";
+import { $, askJson, fast, press } from "./page.js";
 import { Stage } from "./stage.js";
 import { Timeline } from "./timeline.js";
-import { toMe } from "./words.js";
 
 const CAPTION = 14; // Steps for which an event stays written.
 const ENDS = ["success", "collision", "timeout"];
@@ -38,11 +37,19 @@ export class Viewer {
     requestAnimationFrame(loop);
   }
 
-  get low() { return this.film?.first ?? 0; }
-  get high() { return Math.max(...[this.film, this.other].filter(Boolean).map((film) => film.first + film.length - 1), 0); }
+  get low() {
+    return this.film?.first ?? 0;
+  }
+  get high() {
+    return Math.max(...[this.film, this.other].filter(Boolean).map((film) => film.first + film.length - 1), 0);
+  }
   /** The film whose time is the server's. */
-  get live() { return [this.other, this.film].find((film) => film?.live) ?? null; }
-  get front() { return this.other && this.future !== "recorded" ? this.other : this.film; }
+  get live() {
+    return [this.other, this.film].find((film) => film?.live) ?? null;
+  }
+  get front() {
+    return this.other && this.future !== "recorded" ? this.other : this.film;
+  }
 
   /** Show a recording from its beginning. */
   async open(id) {
@@ -218,10 +225,14 @@ export class Viewer {
     const news = this.news();
     const kind = news.at(-1)?.kind;
     const paused = this.live && this.front.me >= 0 && this.latest?.paused;
-    $("caption").textContent = paused ? "paused: press P to go on" : news.map((event) => toMe(event.text, this.front.me)).join(" · ");
+    $("caption").textContent = paused
+      ? "paused: press P to go on"
+      : news.map((event) => (this.front.me >= 0 ? event.for_player : event.text)).join(" · ");
     $("caption").className = kind === "success" ? "good" : ["collision", "timeout", "infeasible"].includes(kind) ? "bad" : "";
     $("clock").textContent = `step ${Math.floor(this.cursor)} of ${this.high}`;
-    $("play").querySelector("path").setAttribute("d", this.playing ? "M4 3h3v10H4zM9 3h3v10H9z" : "M4 2.5v11l9-5.5z");
+    $("play")
+      .querySelector("path")
+      .setAttribute("d", this.playing ? "M4 3h3v10H4zM9 3h3v10H9z" : "M4 2.5v11l9-5.5z");
     $("play").setAttribute("aria-label", this.playing ? "Pause" : "Play");
   }
 

@@ -1,73 +1,58 @@
-// Actions in words, the same as the films and the console use.
+// Words, colours and layouts of the page. The server sends them once in /api/start; here they are only looked up.
 
-let actions = [];
-let titles = [];
-let entities = [];
+let tables = null;
 let partners = new Map();
 
-/** Learn the names that the server uses: its answer to /api/start. */
+/** Keep the tables of the server's answer to /api/start. */
 export function learn(start) {
-  actions = start.actions;
-  titles = start.entity_titles;
-  entities = start.entities;
+  tables = start;
   partners = new Map(start.partners.map((partner) => [partner.name, partner.title]));
 }
 
-export const actionNumber = (name) => actions.indexOf(name);
-export const entityNumber = (name) => entities.indexOf(name);
-export const entityName = (number) => entities[number];
-export const countEntities = () => entities.length;
+/** A template with the names of an episode's two objects: "pick the {0}" -> "pick the bowl". */
+const fill = (template, things) => template.replace(/\{(\d)\}/g, (_, n) => things[n]);
 
-/** A robot's policy or script as a person says it; recordings made elsewhere name scripts without their shelf. */
-export const titled = (name) => partners.get(name) ?? partners.get(`script/${name}`) ?? (name === "person" ? "a person" : name);
+/** The row of an action; -1 (nothing is running) is the row of waiting. */
+const row = (action) => tables.actions[action] ?? tables.actions.find(({ kind }) => kind === "wait");
 
-/** An entity as a person says it: "cracker box", "place of the cracker box", "sofa". */
-export function named(entity, things) {
-  if (entity < 2) return things[entity];
-  if (entity < 4) return `place of the ${things[entity - 2]}`;
-  return titles[entity] ?? entities[entity];
+/** An action in words: "goes to the sofa", "go to the sofa", "to sofa"; and its kind: navigate, manipulate, drive, wait. */
+export const doing = (action, things) => fill(row(action).doing, things);
+export const imperative = (action, things) => fill(row(action).imperative, things);
+export const short = (action, things) => fill(row(action).short, things);
+export const kindOf = (action) => row(action).kind;
+
+/** An entity as a person says it, the actions that work on it (navigation first), and its object (or null). */
+export const entityTitle = (entity, things) => fill(tables.entities[entity].title, things);
+export const entityActions = (entity) => tables.entities[entity].actions;
+export const entityObject = (entity) => tables.entities[entity].object;
+
+export const outcomeTitle = (outcome) => tables.outcomes[outcome] ?? outcome;
+export const partnerTitle = (name) =>
+  partners.get(name) ?? partners.get(`script/${name}`) ?? (name === "person" ? "a person" : name);
+
+/** The name of a robot's colour. */
+export const colourName = (robot) => tables.palette.robots[robot % tables.palette.robots.length];
+
+/** Use the colours of a theme: every colour of the palette becomes a CSS variable of its name. */
+export function paint(theme) {
+  for (const [name, colour] of Object.entries(tables?.palette[theme] ?? {})) {
+    document.documentElement.style.setProperty(`--${name}`, colour);
+  }
 }
 
-/** An action as a wish: "go to the sofa", "pick the bowl", "wait". */
-export function wish(action, things) {
-  const [verb, what] = (actions[action] ?? "no-op").split(" ");
-  if (!what) return { "no-op": "wait", "move-forward": "drive ahead", "turn-left": "turn left", "turn-right": "turn right" }[verb];
-  const entity = entityNumber(what);
-  if (verb === "nav") return entity >= 2 && entity < 4 ? `bring the ${things[entity - 2]}` : `go to the ${named(entity, things)}`;
-  if (verb === "place") return `place the ${things[entity - 2]}`;
-  return `${verb} the ${named(entity, things)}`;
-}
+/** Colours [256] of inverse depths as 32-bit pixels, and the side of a head picture. */
+export const depthPixels = () => new Uint32Array(Uint8Array.from(tables.palette.depth.flatMap((rgb) => [...rgb, 255])).buffer);
+export const pictureSide = () => tables.pixels;
 
-/** The same as a report: "goes to the sofa", "waits". */
-export function report(action, things) {
-  if (action < 0) return "waits";
-  const [verb, ...rest] = wish(action, things).split(" ");
-  return [verb === "go" ? "goes" : `${verb}s`, ...rest].join(" ");
-}
+/** The action of a key that drives: forward, left or right. */
+export const keyAction = (key) => tables.keys[key];
 
-/** The same for a narrow band. */
-export function short(action, things) {
-  const [verb, what] = (actions[action] ?? "no-op").split(" ");
-  if (!what) return verb === "no-op" ? "waits" : "";
-  const entity = entityNumber(what);
-  return verb !== "nav" ? verb : entity >= 2 && entity < 4 ? `bring ${things[entity - 2]}` : `to ${named(entity, things)}`;
-}
+/** Where the fields of a frame with so many robots are, and the bits of its flags. */
+export const frameLayout = (robots) => tables.frames.layouts[robots];
+export const frameFlags = () => tables.frames.flags;
 
-/** A kind of action, for colours: "go", "work", "drive" or "wait". */
-export function sort(action) {
-  const [verb, what] = (actions[action] ?? "no-op").split(" ");
-  return verb === "no-op" ? "wait" : !what ? "drive" : verb === "nav" ? "go" : "work";
-}
-
-/** Steps as time, if a step takes `seconds`. */
-export function time(steps, seconds = 0.1) {
-  const whole = Math.round(steps * seconds);
+/** Steps as minutes and seconds of simulated time. */
+export function time(steps) {
+  const whole = Math.round(steps * tables.step_seconds);
   return `${Math.floor(whole / 60)}:${String(whole % 60).padStart(2, "0")}`;
-}
-
-/** What is told about robots by number, told to the person who is one of them: "robot 0 picks the bowl" -> "you pick the bowl". */
-export function toMe(text, me) {
-  if (me < 0) return text;
-  return text.replace(new RegExp(`robot ${me} (cannot|\\w+s) `), (_, verb) => `you ${verb === "cannot" ? verb : verb.replace(/s$/, "")} `)
-    .replace(`robot ${me}`, "you").replace(/robot \d/g, "your partner");
 }

@@ -11,7 +11,7 @@ from housemates.homes.objects import object_parts
 from housemates.robots import fetch
 from housemates.robots.body import fetch_parts
 from housemates.tasks.actions import ENTITIES
-from housemates.web.views import bodies, entities_of, home_triangles, packed, scene, triangles
+from housemates.web.views import bodies, encode_array, entities_of, home_triangles, scene, triangles
 
 
 def unpack(values: dict) -> np.ndarray:
@@ -81,6 +81,6 @@ def test_floor_and_walls_mean_nothing():
     assert (entities_of(home, position, body, label)[shell] == -1).all()
 
 
-def test_a_packed_array_comes_back():
+def test_an_encoded_array_comes_back():
     values = np.arange(6, dtype=np.int16).reshape(2, 3)
-    assert np.array_equal(unpack(packed(values)), values)
+    assert np.array_equal(unpack(encode_array(values)), values)

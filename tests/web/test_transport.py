@@ -9,11 +9,10 @@ from contextlib import ExitStack, contextmanager
 import pytest
 
 from helpers import pages
-from housemates.web import connection as line
-from housemates.web import server, wire
+from housemates.web import connection, server, transport
 from housemates.web import session as sessions
-from housemates.web.logs import MOST, NAMES, QUIET, Quiet
-from housemates.web.security import Rate, same, whose
+from housemates.web.logs import MOST, NAMES, REPEAT_FILTER, RepeatFilter
+from housemates.web.security import RateLimit, client_address, tokens_match
 from housemates.web.server import Page, running
 
 
@@ -50,8 +49,8 @@ def cut(found: socket.socket, what: bytes, pause: float) -> bool:
 @pytest.fixture
 def own():
     """A server of its own, with its page and a log that has said nothing yet."""
-    QUIET._known.clear()
-    page = Page(pages.hall_table())
+    REPEAT_FILTER._known.clear()
+    page = Page(pages.hall_service())
     with running(page) as port:
         yield page, port
 
@@ -61,7 +60,7 @@ HOST = b"GET /api/start HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 
 @pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\n", HOST + b"X: ", HOST + b"\r\nGET"])
 def test_half_a_header_is_cut_in_time(port, monkeypatch, sent):
-    monkeypatch.setattr(wire, "HEADER_SECONDS", 0.3)
+    monkeypatch.setattr(transport, "HEADER_SECONDS", 0.3)
     began = time.monotonic()
     with half(port, sent) as found:
         ended(found)
@@ -69,13 +68,13 @@ def test_half_a_header_is_cut_in_time(port, monkeypatch, sent):
 
 
 def test_a_header_that_drips_is_cut_as_well(port, monkeypatch):
-    monkeypatch.setattr(wire, "HEADER_SECONDS", 0.5)
+    monkeypatch.setattr(transport, "HEADER_SECONDS", 0.5)
     with half(port, b"GET / HTTP/1.1\r\n") as found:
         assert cut(found, b"X: y\r\n", 0.05)
 
 
 def test_half_a_body_is_cut_in_time_and_no_traceback_is_written(own, monkeypatch, caplog):
-    monkeypatch.setattr(wire, "BODY_SECONDS", 0.3)
+    monkeypatch.setattr(transport, "BODY_SECONDS", 0.3)
     _, port = own
     head = f"POST /api/recordings HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Length: 1000\r\n\r\nabc"
     with half(port, head.encode()) as found:
@@ -87,14 +86,14 @@ def test_half_a_body_is_cut_in_time_and_no_traceback_is_written(own, monkeypatch
 
 
 def test_a_body_that_goes_on_after_its_answer_is_cut(port, monkeypatch):
-    monkeypatch.setattr(wire, "REFUSED_SECONDS", 0.3)
+    monkeypatch.setattr(transport, "REFUSED_SECONDS", 0.3)
     with half(port, b"POST /api/recordings HTTP/1.1\r\nHost: evil\r\nContent-Length: 100000\r\n\r\n") as found:
         assert found.recv(4096).startswith(b"HTTP/1.1 403")
         assert cut(found, b"x", 0.05)
 
 
 def test_an_answer_that_nobody_takes_is_cut(port, monkeypatch):
-    monkeypatch.setattr(wire, "TAKE_SECONDS", 0.3)
+    monkeypatch.setattr(transport, "TAKE_SECONDS", 0.3)
     with socket.socket() as found:
         found.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         found.connect(("127.0.0.1", port))
@@ -106,17 +105,17 @@ def test_an_answer_that_nobody_takes_is_cut(port, monkeypatch):
 
 def test_connections_that_ask_for_nothing_make_room_for_one_that_does(own):
     page, port = own
-    page.board.most, page.board.each = 8, 6
+    page.limit.most, page.limit.each = 8, 6
     with ExitStack() as stack:
         for _ in range(20):
             stack.enter_context(half(port, b"GET / HT"))
         assert pages.get(port, "/api/start")[0] == 200
-        assert len(page.board.callers) <= 6
+        assert len(page.limit.peers) <= 6
 
 
 def test_one_address_cannot_take_all_connections(own):
     page, port = own
-    page.board.most, page.board.each = 8, 6
+    page.limit.most, page.limit.each = 8, 6
     with ExitStack() as stack:
         for _ in range(6):
             stack.enter_context(pages.visitor(port))
@@ -133,26 +132,26 @@ def test_connections_leave_nothing_behind(own):
         with pages.visitor(port) as guest:
             assert guest.told
     end = time.monotonic() + 10
-    while (page.board.callers or page.lines) and time.monotonic() < end:
+    while (page.limit.peers or page.pages) and time.monotonic() < end:
         time.sleep(0.05)
-    assert not page.board.callers
-    assert not page.lines
+    assert not page.limit.peers
+    assert not page.pages
 
 
 def test_few_open_files_mean_few_connections(monkeypatch):
-    monkeypatch.setattr(wire.resource, "getrlimit", lambda _: (256, 256))
-    assert wire.Switchboard().most == 96
+    monkeypatch.setattr(transport.resource, "getrlimit", lambda _: (256, 256))
+    assert transport.ConnectionLimit().most == 96
 
 
 def test_a_page_that_says_nothing_is_closed_and_told_why(own, monkeypatch):
-    monkeypatch.setattr(line, "IDLE", 0.3)
+    monkeypatch.setattr(connection, "IDLE", 0.3)
     _, port = own
     with pages.visitor(port) as guest:
-        assert guest.close_code() == line.ASLEEP
+        assert guest.close_code() == connection.IDLE_CLOSED
 
 
 def test_a_page_in_a_game_may_be_silent_for_longer(own, monkeypatch):
-    monkeypatch.setattr(line, "IDLE", 0.3)
+    monkeypatch.setattr(connection, "IDLE", 0.3)
     _, port = own
     with pages.visitor(port) as guest:
         guest.begin(hz=50)
@@ -168,12 +167,12 @@ def test_silent_pages_give_their_places_to_newcomers_and_busy_ones_do_not(own, m
     with pages.visitor(port) as player, pages.visitor(port) as silent, pages.visitor(port):
         player.begin(hz=5)
         with pages.stranger(port) as refused:
-            assert refused.close_code() == line.TOO_MANY_CLIENTS
-        monkeypatch.setattr(server, "SPARE", 0.0)
+            assert refused.close_code() == connection.TOO_MANY_CLIENTS
+        monkeypatch.setattr(server, "IDLE_SECONDS", 0.0)
         with pages.visitor(port) as newcomer:
             assert newcomer.told[0]["type"] == "welcome"
-            assert silent.close_code() == line.ASLEEP
-        assert len(page.lines) <= 3
+            assert silent.close_code() == connection.IDLE_CLOSED
+        assert len(page.pages) <= 3
         player.send(type="stop", id=3)
         assert player.until("ok")["id"] == 3
 
@@ -183,7 +182,7 @@ def test_one_address_cannot_take_all_places(own, monkeypatch):
     _, port = own
     with pages.visitor(port):
         with pages.stranger(port) as refused:
-            assert refused.close_code() == line.TOO_MANY_CLIENTS
+            assert refused.close_code() == connection.TOO_MANY_CLIENTS
         with pages.visitor(port, source_address=("127.0.0.9", 0)) as other:
             assert other.told[0]["type"] == "welcome"
 
@@ -232,20 +231,20 @@ def test_a_message_in_endless_pieces_is_cut(own, caplog):
 
 def test_a_websocket_that_sends_without_end_is_cut(own, monkeypatch, caplog):
     _, port = own
-    monkeypatch.setattr(wire, "BYTES", 10_000)
+    monkeypatch.setattr(transport, "BYTES", 10_000)
     with raw(port) as found:
         assert cut(found, frame(9) * 100, 0.002)
     assert "it sent too much" in caplog.text
 
 
-def said(quiet: Quiet, name: str, text: str, error: Exception | None = None) -> logging.LogRecord | None:
+def said(quiet: RepeatFilter, name: str, text: str, error: Exception | None = None) -> logging.LogRecord | None:
     """One line of a log, if it is written."""
     record = logging.LogRecord(name, logging.ERROR, "", 0, text, (), (type(error), error, None) if error else None)
     return record if quiet.filter(record) else None
 
 
 def test_a_thousand_equal_lines_are_a_few():
-    quiet = Quiet()
+    quiet = RepeatFilter()
     written = [record for _ in range(1000) if (record := said(quiet, NAMES[0], "no", OSError(24, "Too many open files")))]
     assert len(written) == MOST
     assert not any(record.exc_info for record in written)
@@ -253,7 +252,7 @@ def test_a_thousand_equal_lines_are_a_few():
 
 
 def test_lines_that_were_left_out_are_counted(monkeypatch):
-    quiet = Quiet()
+    quiet = RepeatFilter()
     for _ in range(MOST + 7):
         said(quiet, NAMES[0], "no")
     monkeypatch.setattr("housemates.web.logs.SECONDS", -1.0)
@@ -261,24 +260,24 @@ def test_lines_that_were_left_out_are_counted(monkeypatch):
 
 
 def test_the_first_fault_of_the_server_itself_is_told_in_full():
-    quiet = Quiet()
+    quiet = RepeatFilter()
     assert said(quiet, "housemates.web.server", "broken", KeyError("x")).exc_info
     assert not said(quiet, "housemates.web.server", "broken", KeyError("x")).exc_info
 
 
 def test_networks_of_the_new_kind_count_as_one_address():
-    assert whose("2001:db8::1") == whose("2001:db8::ffff:2") != whose("2001:db8:0:1::1")
-    assert whose("10.0.0.1") != whose("10.0.0.2")
-    assert whose("::ffff:10.0.0.1") == "10.0.0.1"
+    assert client_address("2001:db8::1") == client_address("2001:db8::ffff:2") != client_address("2001:db8:0:1::1")
+    assert client_address("10.0.0.1") != client_address("10.0.0.2")
+    assert client_address("::ffff:10.0.0.1") == "10.0.0.1"
 
 
 def test_a_secret_is_compared_whatever_is_given():
-    assert same("secret", "secret")
-    assert not any(same(given, "secret") for given in ("", "secre", "\ud800", "é", "x" * 1000))
+    assert tokens_match("secret", "secret")
+    assert not any(tokens_match(given, "secret") for given in ("", "secre", "\ud800", "é", "x" * 1000))
 
 
 def test_a_bucket_gives_many_at_once():
-    rate = Rate(100, 1000)
+    rate = RateLimit(100, 1000)
     assert rate.allows(60)
     assert not rate.allows(60)
     assert rate.allows(40)
@@ -294,9 +293,9 @@ def test_a_connection_that_never_closes_is_cut_at_the_second_look():
         def abort(self) -> None:
             self.cut = True
 
-    board, stuck = wire.Switchboard(8), Stuck()
-    board.enter(stuck, "127.0.0.1")
-    board.sweep()
+    limit, stuck = transport.ConnectionLimit(8), Stuck()
+    limit.enter(stuck, "127.0.0.1")
+    limit.sweep()
     assert not stuck.cut
-    board.sweep()
+    limit.sweep()
     assert stuck.cut

@@ -1,4 +1,4 @@
-"""Connections below HTTP: how many one address may have, and who is cut for taking too long.
+"""Connections below HTTP: how many one address may have, and timeouts.
 
 uvicorn waits for ever for the rest of a request and accepts as many connections as there are files. Here a request must be
 whole in time, a connection that asks for nothing makes room for one that may, and what is not read is not kept.
@@ -17,7 +17,7 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
-from housemates.web.security import Rate, whose
+from housemates.web.security import RateLimit, client_address
 
 HEADER_SECONDS = 5.0
 """Seconds until a request's header must have come."""
@@ -26,11 +26,11 @@ BODY_SECONDS = 30.0
 REFUSED_SECONDS = 2.0
 """Seconds that a body is still read after it was answered."""
 TAKE_SECONDS = 30.0
-"""Seconds in which somebody must take what was sent."""
+"""Seconds in which a client must read what was sent."""
 AT_ONCE = 16_384
 """Bytes that are read from one connection before the others have their turn."""
 UNREAD = 1_000_000
-"""Bytes that may wait for somebody who does not take them."""
+"""Bytes that may wait for a client that does not read them."""
 BYTES, BYTES_A_SECOND = 512_000, 128_000
 """Bytes that a websocket may send at once, and from then on in a second."""
 FRAGMENTS = 64
@@ -42,8 +42,8 @@ log = logging.getLogger(__name__)
 
 
 @dataclass
-class Caller:
-    """Who is at the other end of a connection."""
+class Peer:
+    """The other end of a connection."""
 
     address: str
     asked: bool = False
@@ -52,8 +52,8 @@ class Caller:
     """Whether it was found closing before."""
 
 
-class Switchboard:
-    """All connections of a server."""
+class ConnectionLimit:
+    """All connections of a server, and how many there may be."""
 
     def __init__(self, most: int | None = None) -> None:
         """most: how many at the same time; by default as many as leave each of them a file to be open."""
@@ -61,43 +61,43 @@ class Switchboard:
         self.most = most or (MOST if files < 0 else max(8, min(MOST, (files - 64) // 2)))
         self.each = max(1, 3 * self.most // 4)
         """How many of them one address may have."""
-        self.callers: dict[asyncio.Transport, Caller] = {}
+        self.peers: dict[asyncio.Transport, Peer] = {}
 
     def enter(self, transport: asyncio.Transport, host: str) -> bool:
         """Whether a new connection may stay; where there is no room, the oldest that has asked for nothing is cut for it."""
-        address = whose(host)
-        mine = [known for known, caller in self.callers.items() if caller.address == address]
-        full = len(self.callers) >= self.most
+        address = client_address(host)
+        mine = [known for known, peer in self.peers.items() if peer.address == address]
+        full = len(self.peers) >= self.most
         if full or len(mine) >= self.each:
-            idle = [known for known in (mine if len(mine) >= self.each else self.callers) if not self.callers[known].asked]
+            idle = [known for known in (mine if len(mine) >= self.each else self.peers) if not self.peers[known].asked]
             if not idle:
                 log.warning("a connection was refused: %s", "too many are open" if full else "too many from one address")
                 return False
-            log.warning("a connection that asked for nothing was cut: others were waiting")
+            log.warning("a connection that asked for nothing was cut: the limit was reached")
             self.leave(idle[0])
             idle[0].abort()
-        self.callers[transport] = Caller(address)
+        self.peers[transport] = Peer(address)
         return True
 
     def asked(self, transport: asyncio.Transport) -> None:
         """A whole request has come over this connection."""
-        if transport in self.callers:
-            self.callers[transport].asked = True
+        if transport in self.peers:
+            self.peers[transport].asked = True
 
     def leave(self, transport: asyncio.Transport) -> None:
         """A connection has ended."""
-        self.callers.pop(transport, None)
+        self.peers.pop(transport, None)
 
     def sweep(self) -> None:
         """Cut connections that were closed a while ago and whose other side does not take the last of what it was sent."""
-        for transport, caller in list(self.callers.items()):
-            if caller.closing:
+        for transport, peer in list(self.peers.items()):
+            if peer.closing:
                 transport.abort()
-            caller.closing = transport.is_closing()
+            peer.closing = transport.is_closing()
 
 
-class Patient:
-    """A timer that cuts a connection unless it is stopped."""
+class Timeout:
+    """A timer that aborts a connection unless it is stopped."""
 
     def __init__(self, why: str, quiet: bool = False) -> None:
         self.why, self._timer, self._until = why, None, 0.0
@@ -125,24 +125,24 @@ class Patient:
 
 
 class Http(H11Protocol):
-    """HTTP of somebody who may be slow, or worse."""
+    """HTTP with timeouts for slow or hostile clients."""
 
-    board: Switchboard
+    limit: ConnectionLimit
     _known = _body = _upgraded = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:
-        """Somebody has connected."""
+        """A client has connected."""
         peer = transport.get_extra_info("peername")
-        self._known = self.board.enter(transport, str(peer[0]) if peer else "")
+        self._known = self.limit.enter(transport, str(peer[0]) if peer else "")
         if not self._known:
             transport.abort()
             return
         with suppress(AttributeError):
             transport.max_size = AT_ONCE  # ty: ignore[missing-attribute]
         super().connection_made(transport)
-        # Browsers open connections ahead and say nothing: no trouble that is worth a line.
-        self._request = Patient("its request was not whole in time", quiet=True)
-        self._taking = Patient("it did not take its answer")
+        # Browsers open connections ahead and say nothing: not worth a log line.
+        self._request = Timeout("its request was not whole in time", quiet=True)
+        self._taking = Timeout("it did not take its answer")
         self._request.start(transport, HEADER_SECONDS)
 
     def data_received(self, data: bytes) -> None:
@@ -164,7 +164,7 @@ class Http(H11Protocol):
             self._whole()
 
     def handle_websocket_upgrade(self, event: h11.Request) -> None:
-        """The connection becomes a websocket, which has its own patience."""
+        """The connection becomes a websocket, which has its own timeouts."""
         self._upgraded = True
         self._whole()
         super().handle_websocket_upgrade(event)
@@ -183,7 +183,7 @@ class Http(H11Protocol):
         """The connection has ended."""
         if not self._known:
             return
-        self.board.leave(self.transport)
+        self.limit.leave(self.transport)
         self._request.stop()
         self._taking.stop()
         super().connection_lost(exc)
@@ -191,17 +191,17 @@ class Http(H11Protocol):
     def _whole(self) -> None:
         self._body = False
         self._request.stop()
-        self.board.asked(self.transport)
+        self.limit.asked(self.transport)
 
 
 class Websocket(WebSocketsSansIOProtocol):
-    """A websocket of somebody who may send anything, and take nothing."""
+    """A websocket with limits for what a client sends and does not read."""
 
-    board: Switchboard
+    limit: ConnectionLimit
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
-        self._rate, self._taking = Rate(BYTES, BYTES / BYTES_A_SECOND), Patient("it did not take what it was sent")
+        self._rate, self._taking = RateLimit(BYTES, BYTES / BYTES_A_SECOND), Timeout("it did not take what it was sent")
 
     def data_received(self, data: bytes) -> None:
         """Some of a message has come."""
@@ -231,11 +231,11 @@ class Websocket(WebSocketsSansIOProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The connection has ended."""
-        self.board.leave(self.transport)
+        self.limit.leave(self.transport)
         self._taking.stop()
         super().connection_lost(exc)
 
 
-def protocols(board: Switchboard) -> tuple[type[Http], type[Websocket]]:
+def protocols(limit: ConnectionLimit) -> tuple[type[Http], type[Websocket]]:
     """The two protocols for the connections of one server."""
-    return type("Http", (Http,), {"board": board}), type("Websocket", (Websocket,), {"board": board})
+    return type("Http", (Http,), {"limit": limit}), type("Websocket", (Websocket,), {"limit": limit})

@@ -3,10 +3,10 @@
 import pytest
 
 from housemates.web.messages import Refused
-from housemates.web.security import Guard, Rate
+from housemates.web.security import AccessRules, RateLimit
 
-HERE = Guard("127.0.0.1", 7431)
-OPEN = Guard("0.0.0.0", 7431, "secret")
+HERE = AccessRules("127.0.0.1", 7431)
+OPEN = AccessRules("0.0.0.0", 7431, "secret")
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1:7431", "localhost:7431", "LOCALHOST:7431", "[::1]:7431"])
@@ -52,5 +52,5 @@ def test_the_pages_own_files_need_no_token():
 
 
 def test_a_rate_lets_so_many_through_and_no_more():
-    rate = Rate(5, seconds=1000)
+    rate = RateLimit(5, seconds=1000)
     assert [rate.allows() for _ in range(7)] == [True] * 5 + [False] * 2

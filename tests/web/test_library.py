@@ -1,4 +1,4 @@
-"""The shelf: which files are found, what may be dropped on it, and that nothing else can be reached."""
+"""The library: which files are found, what may be uploaded, and that nothing else can be reached."""
 
 import io
 import json
@@ -12,8 +12,8 @@ import pytest
 
 from helpers import batches, pages
 from housemates.recordings.recording import save_recording
-from housemates.web import library as shelf_module
-from housemates.web.library import Shelf
+from housemates.web import library as library_module
+from housemates.web.library import Library
 from housemates.web.messages import Refused
 
 
@@ -31,46 +31,46 @@ def content(folder) -> bytes:
 
 
 def test_recordings_in_folders_of_a_run_are_found_and_other_files_are_not(folder):
-    assert [e.path.name for e in Shelf([folder / "run"]).entries() if e.path] == ["one.npz"]
+    assert [e.path.name for e in Library([folder / "run"]).entries() if e.path] == ["one.npz"]
 
 
 def test_a_link_out_of_the_folder_is_not_followed(folder):
     (folder / "run" / "link.npz").symlink_to(folder / "elsewhere" / "secret.npz")
-    assert len(Shelf([folder / "run"]).entries()) == 1
+    assert len(Library([folder / "run"]).entries()) == 1
 
 
 def test_a_new_recording_is_found_later(folder, recording):
-    found = Shelf([folder / "run"])
+    found = Library([folder / "run"])
     save_recording(folder / "run" / "two.npz", recording)
-    found.look()
+    found.refresh()
     assert len(found.entries()) == 2
 
 
 def test_a_recording_that_was_written_anew_is_shown_once(folder, recording):
-    found = Shelf([folder / "run"])
+    found = Library([folder / "run"])
     place = folder / "run" / "evaluation" / "one.npz"
     save_recording(place, recording)
     os.utime(place, (1, 1))
-    found.look()
+    found.refresh()
     assert len(found.entries()) == 1
 
 
 def test_an_id_is_no_path(folder):
     for name in ("../elsewhere/secret.npz", str(folder / "elsewhere" / "secret.npz"), "one.npz", ""):
         with pytest.raises(Refused, match="no such recording"):
-            Shelf([folder / "run"]).recording(name)
+            Library([folder / "run"]).recording(name)
 
 
 def test_what_is_dropped_can_be_shown(folder, recording):
-    found = Shelf()
-    name = found.drop(content(folder))
+    found = Library()
+    name = found.upload(content(folder))
     assert found.recording(name).header == recording.header
 
 
 def test_dropping_leaves_no_file(folder, tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "run"))
     before = sorted(tmp_path.rglob("*"))
-    Shelf().drop(content(folder))
+    Library().upload(content(folder))
     assert sorted(tmp_path.rglob("*")) == before
 
 
@@ -104,16 +104,16 @@ def told(recording, **more) -> np.ndarray:
 
 
 def test_what_no_recorder_writes_is_not_kept(folder, recording):
-    found = Shelf()
+    found = Library()
     events = [{**event, "more": "x" * 1000} for event in recording.events]
     made = changed(folder, header=told(recording, x=[{}] * 5000, game={"id": 1}, events=events), other=np.zeros(10**6))
-    assert found.recording(found.drop(made)).header == recording.header
+    assert found.recording(found.upload(made)).header == recording.header
 
 
 @pytest.mark.parametrize("more", [{"x": "y" * 1_000_000}, {"x": [{}] * 22_000}, {"rules": {"reward": {"success": [1]}}}])
 def test_a_header_that_no_recorder_writes_is_refused(folder, recording, more):
     with pytest.raises(Refused, match="no recording that can be shown"):
-        Shelf().drop(changed(folder, header=told(recording, **more)))
+        Library().upload(changed(folder, header=told(recording, **more)))
 
 
 def test_a_small_file_cannot_take_much_memory(folder, recording):
@@ -128,18 +128,18 @@ def test_a_small_file_cannot_take_much_memory(folder, recording):
     try:
         for made in bombs:
             with pytest.raises(Refused):
-                Shelf().drop(made)
+                Library().upload(made)
         assert tracemalloc.get_traced_memory()[1] < 10_000_000
     finally:
         tracemalloc.stop()
 
 
 def test_what_is_dropped_takes_so_much_memory_and_no_more(folder, recording, monkeypatch):
-    found = Shelf()
-    played = found.keep(recording, "game", human=0)
-    one = shelf_module._size(recording)
-    monkeypatch.setattr(shelf_module, "MOST_BYTES", 3 * one + one // 2)
-    names = [found.drop(changed(folder, header=told(recording, seed=k))) for k in range(6)]
+    found = Library()
+    played = found.add(recording, "game", human=0)
+    one = library_module._size(recording)
+    monkeypatch.setattr(library_module, "MOST_BYTES", 3 * one + one // 2)
+    names = [found.upload(changed(folder, header=told(recording, seed=k))) for k in range(6)]
     assert [e.id for e in found.entries()] == [played, *names[3:]]
     with pytest.raises(Refused, match="no such recording"):
         found.recording(names[0])
@@ -165,17 +165,17 @@ def repacked(how: int) -> bytes:
 @pytest.mark.parametrize("how", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
 def test_a_file_packed_in_another_way_is_not_unpacked(how):
     with pytest.raises(Refused, match="packed in a way"):
-        Shelf().drop(repacked(how))
+        Library().upload(repacked(how))
 
 
 def test_a_file_of_very_many_files_is_refused_before_they_are_listed():
     with pytest.raises(Refused, match="table of contents"):
-        Shelf().drop(crowded())
+        Library().upload(crowded())
 
 
 def test_a_pipe_in_a_folder_is_passed_over(folder):
     os.mkfifo(folder / "run" / "pipe.npz")
-    assert len(Shelf([folder / "run"]).entries()) == 1
+    assert len(Library([folder / "run"]).entries()) == 1
 
 
 def pickled() -> bytes:
@@ -187,29 +187,29 @@ def pickled() -> bytes:
 @pytest.mark.parametrize("made", [bytes, bomb, liar, pickled, lambda: b"PK\x03\x04", lambda: bytes(9_000_000)])
 def test_what_is_no_recording_is_refused(made):
     with pytest.raises(Refused):
-        Shelf().drop(made())
+        Library().upload(made())
 
 
 def test_half_a_recording_is_refused(folder):
     with pytest.raises(Refused, match="no recording that can be shown"):
-        Shelf().drop(content(folder)[:4000])
+        Library().upload(content(folder)[:4000])
 
 
 def test_an_error_does_not_tell_where_files_are(folder):
     with pytest.raises(Refused) as error:
-        Shelf().drop(b"PK\x03\x04")
+        Library().upload(b"PK\x03\x04")
     assert "/" not in str(error.value)
 
 
 def test_only_so_many_are_kept_in_memory(recording, monkeypatch):
-    monkeypatch.setattr(shelf_module, "IN_MEMORY", 3)
-    found = Shelf()
-    names = [found.keep(recording, "game", human=k) for k in range(5)]
+    monkeypatch.setattr(library_module, "IN_MEMORY", 3)
+    found = Library()
+    names = [found.add(recording, "game", human=k) for k in range(5)]
     assert [e.id for e in found.entries()] == names[2:]
 
 
 def test_a_home_that_has_changed_is_refused(recording):
-    found = Shelf()
+    found = Library()
     found._homes["another"] = batches.home()
     with pytest.raises(Refused, match="is not here"):
         found.home(pages.scripted(episode=1))
