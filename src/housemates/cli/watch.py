@@ -197,6 +197,7 @@ def tell(recording: Recording) -> None:
 def play(
     partners: Positional[tuple[str, ...]] = (),
     /,
+    split: SplitName = "eval",
     games: Path = Path("games"),
     host: str = "",
     port: int = 7431,
@@ -209,6 +210,7 @@ def play(
     Args:
         partners: Whom to offer beside scripts and what comes with the package: run folders, RUN/agent, RUN/3, RUN/z5,
             folders of policies, module:function.
+        split: Where the homes come from.
         games: Where games are kept, if their players agree.
         host: Let other machines in at this address (0.0.0.0: at all of this machine's).
         port: Where the page is; 0 takes any free port.
@@ -226,7 +228,7 @@ def play(
     names = [name for text in partners for name in (lent(Path(text)) if is_run(text) else ()) or [text]]
     offered = tuple(resolve_all(names))
     places = (games,) if games.is_dir() else ()
-    options = Options(mode="play", places=places, partners=offered, games=games, fastest=fastest)
+    options = Options(mode="play", places=places, partners=offered, split=split, games=games, fastest=fastest)
     open_page(options, host, port, browser, "mode=play", token)
 
 

@@ -88,6 +88,8 @@ def home_called(name: str, split: str = "") -> Home:
     where, _, number = name.partition("/")
     if where in SPLITS and number.isdigit():
         return generate_home(where, int(number))
+    if where == "seeds" and number.isdigit():
+        return load_split(f"seeds:{number}")[0]
     if split and split not in SPLITS and split.partition(":")[0] in HOMES:
         found = {home.name: home for home in load_split(split)}
         if name not in found:
