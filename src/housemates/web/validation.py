@@ -23,7 +23,7 @@ from housemates.tasks.files import ARRAYS, OPTIONAL
 from housemates.tasks.tasks import known_task
 from housemates.web.messages import FRAME
 
-HOME_NAME = re.compile(r"([A-Za-z0-9_]{1,32}/)?[A-Za-z0-9_ -]{1,64}")
+HOME_NAME = re.compile(r"(train|dev|eval|test|varied|kitchens)/\d{2}|seeds/\d{1,9}|[A-Za-z0-9_ -]{1,64}")
 FAR = 1000.0
 """Metres from the origin beyond which nothing can be."""
 TURNS = 100.0
