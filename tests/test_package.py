@@ -46,6 +46,14 @@ def test_every_public_name_can_be_found():
     assert [name for name in housemates.__all__ if not hasattr(housemates, name)] == []
 
 
+def test_no_public_name_is_hidden_by_a_package():
+    import housemates
+
+    # Importing a package sets it as an attribute of `housemates`, in place of a function of the same name.
+    packages = {path.stem for path in (ROOT / "src" / "housemates").iterdir()}
+    assert packages & set(housemates.__all__) == set()
+
+
 def test_an_unknown_name_is_an_attribute_error():
     import housemates
 

@@ -26,6 +26,26 @@ def test_the_quickstart_runs_as_printed(tmp_path):
     assert re.search(r"^eval/00: \d+\.\d m2, .*024_bowl.*\nthe robots start \d+\.\d m apart\nrobot 0 sees", done.stdout)
 
 
+def marked_blocks():
+    """Blocks of Python on the pages that are marked as tested: page, number, text."""
+    marked = re.compile(r"<!-- tested -->\n```python\n(.*?)```", re.DOTALL)
+    return [(page.name, number, text) for page in PAGES for number, text in enumerate(marked.findall(page.read_text()))]
+
+
+@pytest.mark.parametrize(("page", "number", "text"), marked_blocks(), ids=lambda value: str(value)[:24])
+def test_a_marked_block_of_a_page_runs_as_printed(page, number, text, tmp_path):
+    done = subprocess.run([sys.executable, "-c", text], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    "name", ["README.md", "docs/environments.md", "docs/homes.md", "docs/observations.md", "docs/recordings.md"]
+)
+def test_a_page_imports_nothing_internal(name):
+    imported = re.findall(r"^\s*(?:from|import) (housemates\.\S+)", (ROOT / name).read_text(), re.MULTILINE)
+    assert set(imported) <= {"housemates.envs.sb3"}
+
+
 def test_the_quickstart_is_short():
     assert len([line for line in quickstart().splitlines() if line.strip()]) <= 12
 

@@ -1,59 +1,104 @@
 """housemates: train and test robots that must work with partners they have never met, in furnished homes.
 
-The names below are found on first use, so that `import housemates` is quick and loads neither torch nor a mesh reader.
+The public names are found on first use, so that `import housemates` is quick and loads neither torch nor a mesh reader. The
+import registers the Gymnasium ids (`gymnasium.make("housemates/TidyHouse-v0")`).
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from housemates.agents.loaded import load_agent
+    from housemates.datasets.dataset import load_dataset
     from housemates.envs.parallel import make
+    from housemates.envs.record import record
     from housemates.envs.vector import make_vec
+    from housemates.evaluation.evaluate import evaluate
     from housemates.homes.generate import generate_home
     from housemates.homes.replicacad.scene import load_replicacad
     from housemates.homes.sources import load_split, register_homes, save_homes
-    from housemates.render.pictures import render_depth
+    from housemates.methods import MethodSpec, register_method
+    from housemates.policies.policy import Policy
+    from housemates.recordings.recording import replay
+    from housemates.renderer.pictures import render
+    from housemates.reports.report import report
+    from housemates.runs.train import train
+    from housemates.sim.rules import Reward, Rules
     from housemates.sim.sensors import Sensor, register_sensor
+    from housemates.tasks.actions import ACTIONS
     from housemates.tasks.episodes import load_episodes
     from housemates.tasks.task import Target, Task
     from housemates.tasks.tasks import register_task
+    from housemates.training.method import Members
+    from housemates.training.rollout import Slots
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "ACTIONS",
+    "Members",
+    "MethodSpec",
+    "Policy",
+    "Reward",
+    "Rules",
     "Sensor",
+    "Slots",
     "Target",
     "Task",
     "__version__",
+    "evaluate",
     "generate_home",
+    "load_agent",
+    "load_dataset",
     "load_episodes",
     "load_replicacad",
     "load_split",
     "make",
     "make_vec",
+    "record",
     "register_homes",
+    "register_method",
     "register_sensor",
     "register_task",
-    "render_depth",
+    "render",
+    "replay",
+    "report",
     "save_homes",
+    "train",
 ]
 
 _WHERE = {
-    "generate_home": "housemates.homes.generate",
+    "make": "housemates.envs.parallel",
+    "make_vec": "housemates.envs.vector",
+    "train": "housemates.runs.train",
+    "evaluate": "housemates.evaluation.evaluate",
+    "report": "housemates.reports.report",
+    "load_agent": "housemates.agents.loaded",
+    "load_dataset": "housemates.datasets.dataset",
+    "register_method": "housemates.methods",
+    "MethodSpec": "housemates.methods",
+    "Members": "housemates.training.method",
+    "Slots": "housemates.training.rollout",
+    "Policy": "housemates.policies.policy",
+    "ACTIONS": "housemates.tasks.actions",
     "load_split": "housemates.homes.sources",
     "register_homes": "housemates.homes.sources",
     "save_homes": "housemates.homes.sources",
+    "load_episodes": "housemates.tasks.episodes",
+    "generate_home": "housemates.homes.generate",
+    "load_replicacad": "housemates.homes.replicacad.scene",
+    "render": "housemates.renderer.pictures",
     "Task": "housemates.tasks.task",
     "Target": "housemates.tasks.task",
     "register_task": "housemates.tasks.tasks",
     "Sensor": "housemates.sim.sensors",
     "register_sensor": "housemates.sim.sensors",
-    "load_replicacad": "housemates.homes.replicacad.scene",
-    "load_episodes": "housemates.tasks.episodes",
-    "render_depth": "housemates.render.pictures",
-    "make": "housemates.envs.parallel",
-    "make_vec": "housemates.envs.vector",
+    "Rules": "housemates.sim.rules",
+    "Reward": "housemates.sim.rules",
+    "record": "housemates.envs.record",
+    "replay": "housemates.recordings.recording",
 }
+"""Where each public name is defined, one line each."""
 
 
 def __getattr__(name: str) -> Any:
@@ -64,3 +109,7 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+# Not an import statement: modules that take the version from here do not thereby import environments.
+import_module("housemates.envs.ids").register_ids()

@@ -11,7 +11,7 @@ import torch
 
 from housemates.agents import agent as registry
 from housemates.agents.agent import (
-    Partner,
+    Agent,
     is_holdout,
     load,
     population,
@@ -56,25 +56,25 @@ def make_run(folder, members: int = 2, latent: int = 0):
 def listed(folder):
     """The same with a list of its population."""
     make_run(folder, 1, latent=3)
-    entries = [Partner(f"z{z}", "latent", "stage1/members/00", z, meta={"success": 0.5}) for z in range(3)]
+    entries = [Agent(f"z{z}", "latent", "stage1/members/00", z, meta={"success": 0.5}) for z in range(3)]
     write_partners(folder / "stage1" / "population.json", entries, folder)
     return folder
 
 
 def test_a_partner_comes_back_from_json():
-    partner = Partner("a/z3", "latent", "somewhere", 3, meta={"seed": 1})
-    assert from_json(Partner, to_json(partner), "partners.json") == partner
+    partner = Agent("a/z3", "latent", "somewhere", 3, meta={"seed": 1})
+    assert from_json(Agent, to_json(partner), "partners.json") == partner
 
 
 @pytest.mark.parametrize("values", [{"name": "a"}, {"name": "a", "kind": "learned", "age": 3}, [1]])
 def test_what_is_no_partner_is_told(values):
     with pytest.raises(ValueError, match=r"partners\.json"):
-        from_json(Partner, values, "partners.json")
+        from_json(Agent, values, "partners.json")
 
 
 def test_a_partner_of_an_unknown_kind_is_told():
     with pytest.raises(ValueError, match="choose one of: script, learned"):
-        Partner("a", "robot")
+        Agent("a", "robot")
 
 
 def test_scripts_are_found_by_name_and_moved_by_the_simulator():
@@ -167,7 +167,7 @@ def test_chance_takes_every_action_equally_often_and_repeats_itself():
 
 def test_a_users_function_acts_on_what_it_asks_for(monkeypatch):
     monkeypatch.syspath_prepend("tests/agents")
-    acting = load(Partner("mine", "function", "test_partners:forward"))
+    acting = load(Agent("mine", "function", "test_partners:forward"))
     assert acting.config.observations == ("state", "predicates")
     seen = {"state": torch.zeros(3, 18), "predicates": torch.zeros(3, 57)}
     assert acting.act(seen, acting.initial_memory(3)).action.tolist() == [21] * 3
@@ -175,8 +175,8 @@ def test_a_users_function_acts_on_what_it_asks_for(monkeypatch):
 
 def test_a_users_function_that_gives_no_action_is_told(monkeypatch):
     monkeypatch.syspath_prepend("tests/agents")
-    acting = load(Partner("mine", "function", "test_partners:wrong"))
-    with pytest.raises(ValueError, match="one integer from 0 to 24"):
+    acting = load(Agent("mine", "function", "test_partners:wrong"))
+    with pytest.raises(ValueError, match="test_partners:wrong gave actions"):
         acting.act({"state": torch.zeros(3, 18)}, acting.initial_memory(3))
 
 
@@ -196,7 +196,7 @@ def hostile(tmp_path, monkeypatch):
     (folder / "payload.py").write_text(
         f"from pathlib import Path\nPath({str(tmp_path / 'ran')!r}).touch()\ndef act(seen): ...\n"
     )
-    friend = Partner("friend", "function", "runs.evil.payload:act")
+    friend = Agent("friend", "function", "runs.evil.payload:act")
     for place in ("stage1/population.json", "stage2/partners.json"):
         registry.write_partners(folder / place, [friend], folder)
     yield folder
@@ -228,7 +228,7 @@ def test_what_cannot_be_a_function_is_no_function(place):
 @pytest.mark.parametrize("kind", ["random", "script", "learned"])
 def test_the_name_of_a_partner_in_a_file_is_never_run(hostile, tmp_path, kind):
     where = "runs.evil.payload:act"
-    partner = Partner(where, kind, where, script="solo" if kind == "script" else "")
+    partner = Agent(where, kind, where, script="solo" if kind == "script" else "")
     with suppress(ValueError):
         named([partner])
     assert not (tmp_path / "ran").exists()

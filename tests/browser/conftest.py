@@ -1,5 +1,6 @@
 """The page in a real browser: a server in this process, headless Chromium, and waiting in real time."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -33,9 +34,16 @@ def run_folder(tmp_path_factory):
     """The log of a run that has just begun."""
     folder = tmp_path_factory.mktemp("runs") / "young"
     (folder / "stage1").mkdir(parents=True)
-    (folder / "config.json").write_text('{"method": "gt_coord", "task": "tidy_house"}')
+    write_config(folder, "gt_coord", [1])
     write_rows(folder)
     return folder
+
+
+def write_config(folder, method, stages):
+    """The description of a run, as far as the page reads it."""
+    training = {"seed": 0, "decisions": 100_000, "steps": 0}
+    config = {"method": method, "task": "tidy_house", "observations": "state", "stages": stages, "training": training}
+    (folder / "config.json").write_text(json.dumps(config))
 
 
 def write_rows(folder, stage="stage1", count=5):
@@ -54,7 +62,7 @@ def two_stages(tmp_path_factory):
     for stage, count in (("stage1", 5), ("stage2", 3)):
         (folder / stage).mkdir(parents=True)
         write_rows(folder, stage, count)
-    (folder / "config.json").write_text('{"method": "bdp", "task": "tidy_house"}')
+    write_config(folder, "bdp", [1, 2])
     return folder
 
 

@@ -27,7 +27,7 @@ from helpers.learners import trainer
 from helpers.rooms import hall
 from helpers.small_runs import small_run
 from housemates import datasets
-from housemates.agents.agent import Partner, agent, population, read_partners, scripted
+from housemates.agents.agent import Agent, agent, population, read_partners, scripted
 from housemates.evaluation.crossplay import pair_up
 from housemates.evaluation.holdouts import mark, read_mark
 from housemates.evaluation.rows import make_rows, read_rows, write_rows
@@ -36,7 +36,7 @@ from housemates.homes import navigation, splits
 from housemates.homes.generate import home_name
 from housemates.io import read_json, write_json
 from housemates.policies.checkpoint import load_policy, read_description
-from housemates.recordings.recording import load_recording, record, save_recording
+from housemates.recordings.recording import load_recording, record_batch, save_recording
 from housemates.run_folder import RunFolder
 from housemates.runs.run import read as read_run
 from housemates.tasks import episodes as sets
@@ -129,11 +129,11 @@ def played(seed: int) -> Any:
     for robot, name in enumerate(("first_half", "second_half")):
         batch.script(robot, batches.script(name))
     batch.reset(np.array([seed]))
-    return record(batch, most=40)
+    return record_batch(batch, most=40)
 
 
 def make_games(folder: Path) -> None:
-    team = [Partner("person", "person"), scripted("second_half")]
+    team = [Agent("person", "person"), scripted("second_half")]
     result = {"outcome": "timeout", "steps": 40, "return": -0.4, "done_by": [-1] * 4}
     result |= {"idle": [1, 2], "distance": [0.5, 1.5], "solo_steps": 100}
     for seed in range(2):
@@ -183,7 +183,7 @@ KINDS = {
         "a.parquet",
     ),
     "dataset": Kind(
-        make_dataset, lambda folder: (datasets.describe(folder / "data"), datasets.load(folder / "data")), "data/*"
+        make_dataset, lambda folder: (datasets.describe(folder / "data"), datasets.load_dataset(folder / "data")), "data/*"
     ),
     "games": Kind(make_games, read_games, "games/*"),
     "benchmark.json": Kind(

@@ -22,7 +22,7 @@ def told(capsys, *arguments: str) -> str:
 def test_agents_of_a_run_play_with_its_population(run, tmp_path, capsys):
     out = tmp_path / "data"
     assert main(["export", *FEW, "--agents", f"{run}/agent", "--partners", str(run), "--out", str(out)]) == 0
-    data, about = datasets.load(out), datasets.describe(out)
+    data, about = datasets.load_dataset(out), datasets.describe(out)
     assert about["counts"]["games"] == 4
     assert (about["task"], about["split"], about["episodes"]) == ("tidy_house", "dev", 2)
     assert set(data["partner"]) == {"pbt/0", "pbt/1"}
@@ -36,7 +36,7 @@ def test_holdouts_are_pointed_out(tmp_path, capsys):
         main([*command, "--robots-of", "agent", "--observations", "depth", "--size", "32", "--out", str(tmp_path / "d")]) == 0
     )
     assert "note: script/noop is a holdout" in capsys.readouterr().out
-    assert datasets.load(tmp_path / "d")["depth"].shape[1:] == (32, 32, 1)
+    assert datasets.load_dataset(tmp_path / "d")["depth"].shape[1:] == (32, 32, 1)
 
 
 def test_nothing_to_export_is_an_error(capsys):

@@ -7,7 +7,7 @@ import pytest
 
 from helpers.batches import make
 from helpers.exports import export
-from housemates.agents.agent import Partner, scripted
+from housemates.agents.agent import Agent, scripted
 from housemates.datasets.dataset import COLUMNS, MEANINGS
 from housemates.evaluation.crossplay import pair_up
 from housemates.evaluation.trajectories import Senses
@@ -40,7 +40,7 @@ def test_the_example_clones_a_robot(tmp_path, monkeypatch, capsys):
     found = re.search(r"<!-- cloning.*?-->\n```python\n(.*?)```", PAGE, re.DOTALL)
     assert found
     assert len(found.group(1).strip().splitlines()) <= 18
-    export(tmp_path / "dataset", pair_up([scripted("solo")], [Partner("random", "random")]), Rules(), count=24)
+    export(tmp_path / "dataset", pair_up([scripted("solo")], [Agent("random", "random")]), Rules(), count=24)
     monkeypatch.chdir(tmp_path)
     exec(compile(found.group(1), "docs/datasets.md", "exec"), {})
     right, often = map(float, re.findall(r"0\.\d+|1\.00", capsys.readouterr().out))

@@ -26,7 +26,7 @@ def folder(tmp_path):
 
 
 def test_everything_that_was_written_is_read(folder):
-    data = datasets.load(folder)
+    data = datasets.load_dataset(folder)
     assert [*data] == [*COLUMNS, "state", "rgb", "probabilities"]
     n = datasets.describe(folder)["counts"]["decisions"]
     assert {len(values) for values in data.values()} == {n}
@@ -36,7 +36,7 @@ def test_everything_that_was_written_is_read(folder):
 
 
 def test_a_part_is_read_on_request(folder):
-    whole, part = datasets.load(folder), datasets.load(folder, ["state", "mover", "decision"])
+    whole, part = datasets.load_dataset(folder), datasets.load_dataset(folder, ["state", "mover", "decision"])
     assert [*part] == ["state", "mover", "decision"]
     assert all(np.array_equal(part[name], whole[name]) for name in part)
 
@@ -44,7 +44,7 @@ def test_a_part_is_read_on_request(folder):
 def test_row_groups_change_nothing_that_is_read(folder, tmp_path, monkeypatch):
     monkeypatch.setattr(write, "ROWS", 50)
     export(tmp_path / "pieces", SCRIPTS, observations=("state",))
-    pieces, whole = datasets.load(tmp_path / "pieces"), datasets.load(folder)
+    pieces, whole = datasets.load_dataset(tmp_path / "pieces"), datasets.load_dataset(folder)
     for name in ("game", "mover", "partner", "decision", "state"):
         assert np.array_equal(pieces[name], whole[name]), name
 
@@ -54,7 +54,7 @@ def test_other_libraries_read_the_files(folder):
 
     table = parquet.read_table(folder / "decisions.parquet")
     assert table.column_names == [*COLUMNS]
-    assert table["mover"].to_pylist() == datasets.load(folder)["mover"].tolist()
+    assert table["mover"].to_pylist() == datasets.load_dataset(folder)["mover"].tolist()
     assert np.load(folder / "state.npy").shape == (table.num_rows, 18)
 
 
@@ -85,19 +85,19 @@ def test_a_place_that_is_taken_meanwhile_is_left_alone(tmp_path):
 
 def test_a_folder_without_dataset_is_named(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"no dataset at .*nowhere - make one with: housemates export"):
-        datasets.load(tmp_path / "nowhere")
+        datasets.load_dataset(tmp_path / "nowhere")
 
 
 def test_an_unknown_name_is_told_with_the_known_ones(folder):
     with pytest.raises(ValueError, match="has no 'depth' - it has: game, episode, home"):
-        datasets.load(folder, ["depth"])
+        datasets.load_dataset(folder, ["depth"])
 
 
 def test_another_format_is_refused(folder):
     about = json.loads((folder / "dataset.json").read_text())
     (folder / "dataset.json").write_text(json.dumps(about | {"format": 7}))
     with pytest.raises(ValueError, match="has format 7, this version reads 2"):
-        datasets.load(folder)
+        datasets.load_dataset(folder)
 
 
 @pytest.mark.parametrize("name", ["dataset.json", "decisions.parquet", "state.npy"])
@@ -105,23 +105,23 @@ def test_a_damaged_file_is_named(folder, name):
     whole = (folder / name).read_bytes()
     (folder / name).write_bytes(whole[: len(whole) // 2])
     with pytest.raises(ValueError, match=rf"{name} is damaged.* - export the games again"):
-        datasets.load(folder)
+        datasets.load_dataset(folder)
 
 
 def test_a_lost_file_is_named(folder):
     (folder / "state.npy").unlink()
     with pytest.raises(ValueError, match=r"state\.npy is damaged"):
-        datasets.load(folder)
+        datasets.load_dataset(folder)
 
 
 def test_arrays_of_another_length_are_refused(folder):
     np.save(folder / "state.npy", np.zeros((3, 18), np.float32))
     with pytest.raises(ValueError, match="3 entries of 'state' instead of"):
-        datasets.load(folder, check=False)
+        datasets.load_dataset(folder, check=False)
 
 
 def test_reading_needs_neither_torch_nor_the_simulator(folder):
-    code = f"import sys; from housemates import datasets; datasets.load({str(folder)!r}); "
+    code = f"import sys; from housemates import datasets; datasets.load_dataset({str(folder)!r}); "
     code += "print([name for name in ('torch', 'numba') if name in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
 
@@ -131,9 +131,9 @@ def test_a_changed_number_is_refused_unless_nobody_asks(folder):
     values[5, 3] += 1
     np.save(folder / "state.npy", values)
     with pytest.raises(ValueError, match=r"state\.npy is damaged \(it is not what was written\) - export the games again"):
-        datasets.load(folder)
-    assert len(datasets.load(folder, ["decision"])["decision"]) == len(values)
-    assert np.array_equal(datasets.load(folder, check=False)["state"], values)
+        datasets.load_dataset(folder)
+    assert len(datasets.load_dataset(folder, ["decision"])["decision"]) == len(values)
+    assert np.array_equal(datasets.load_dataset(folder, check=False)["state"], values)
 
 
 def test_a_changed_description_is_refused(folder):

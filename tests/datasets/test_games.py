@@ -7,9 +7,11 @@ import torch
 from helpers.batches import episodes, home, make
 from helpers.exports import SHORT, export, pairs, policies
 from housemates import datasets
+from housemates.agents.actors import load_actors
 from housemates.agents.agent import scripted
-from housemates.evaluation.crossplay import Pair, crossplay, minds, pair_up
-from housemates.evaluation.play import CHUNK, mixed, sample, seat_order, uniform
+from housemates.agents.draws import mixed, sample, uniform
+from housemates.evaluation.crossplay import Pair, crossplay, pair_up
+from housemates.evaluation.play import CHUNK, seat_order
 from housemates.recordings.events import plan_of
 from housemates.sim.rules import Rules
 from housemates.sim.scripts import script
@@ -32,12 +34,12 @@ def teams(folder):
 @pytest.fixture(scope="module")
 def data(folder, teams):
     export(folder / "all", teams, observations=OBSERVATIONS)
-    return datasets.load(folder / "all")
+    return datasets.load_dataset(folder / "all")
 
 
 def by_hand(pair: Pair, episode: int, seed: int) -> list[dict]:
     """The decisions of one game, played alone and one simulation step at a time; rewards are counted step by step."""
-    team, order = [minds([who])[who] for who in (pair.agent, *pair.partners)], seat_order(np.array([episode]), 2)[0]
+    team, order = [load_actors([who])[who] for who in (pair.agent, *pair.partners)], seat_order(np.array([episode]), 2)[0]
     mind = {int(order[seat]): team[seat] for seat in range(2)}
     batch = make(rules=SHORT, stored_spawns=True, autoreset=False)
     for robot, who in mind.items():
@@ -154,7 +156,7 @@ def test_infeasible_decisions_are_marked(data):
 def test_whose_decisions_are_written_changes_nothing_else(folder, teams, data):
     for role in ("agent", "partner"):
         export(folder / role, teams, observations=("state",), robots_of=role)
-        part, mine = datasets.load(folder / role), data["role"] == role
+        part, mine = datasets.load_dataset(folder / role), data["role"] == role
         for name in part:
             assert np.array_equal(part[name], data[name][mine], equal_nan=part[name].dtype.kind == "f"), name
 
@@ -163,7 +165,7 @@ def test_only_successes_are_written_on_request(folder):
     teams = pair_up([scripted("solo")], [scripted("noop")])
     export(folder / "some", teams, Rules(horizon=750), count=12)
     export(folder / "won", teams, Rules(horizon=750), count=12, only="successes")
-    some, won = datasets.load(folder / "some"), datasets.load(folder / "won")
+    some, won = datasets.load_dataset(folder / "some"), datasets.load_dataset(folder / "won")
     assert 0 < won["game"].max() < 11
     assert won["success"].all()
     assert won["decision"].tolist() == some["decision"][some["success"]].tolist()
@@ -182,13 +184,13 @@ def test_the_same_command_writes_the_same_bytes_with_any_number_of_threads(folde
 
 def test_another_seed_gives_other_games(folder, teams, data):
     export(folder / "other", teams[:1], observations=(), seed=6)
-    assert datasets.load(folder / "other")["decision"].tolist() != data["decision"][data["game"] < 4].tolist()
+    assert datasets.load_dataset(folder / "other")["decision"].tolist() != data["decision"][data["game"] < 4].tolist()
 
 
 def test_few_places_give_the_same_games(folder, teams, data, monkeypatch):
     monkeypatch.setattr("housemates.evaluation.trajectories.ROOM", 1)
     export(folder / "few", teams, observations=("state",))
-    few = datasets.load(folder / "few")
+    few = datasets.load_dataset(folder / "few")
     assert np.array_equal(few["state"], data["state"])
     assert np.array_equal(few["decision"], data["decision"])
 
@@ -207,7 +209,7 @@ def test_the_description_tells_what_was_played(folder, data):
 
 def test_a_robot_plays_alone(folder):
     export(folder / "alone", [Pair(scripted("solo"), ())], Rules(horizon=750))
-    assert set(datasets.load(folder / "alone", ["role"])["role"]) == {"agent"}
+    assert set(datasets.load_dataset(folder / "alone", ["role"])["role"]) == {"agent"}
 
 
 def test_choices_that_nobody_offers_are_refused(folder, teams):

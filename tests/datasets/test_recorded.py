@@ -50,7 +50,7 @@ def recordings(folder):
 @pytest.fixture(scope="module")
 def data(folder, recordings):
     export_recordings(folder / "data", recordings, observations=("state", "depth"), homes=HOMES)
-    return datasets.load(folder / "data")
+    return datasets.load_dataset(folder / "data")
 
 
 def test_the_decisions_are_the_recorded_ones(data, recordings):
@@ -124,6 +124,6 @@ def test_the_command_writes_games_of_people(folder, tmp_path, capsys, monkeypatc
     monkeypatch.setattr("housemates.recordings.recording.home_of", lambda recording: batches.home())
     out = tmp_path / "data"
     assert main(["export", "--games", str(folder / "games"), "--robots-of", "partner", "--out", str(out)]) == 0
-    assert set(datasets.load(out)["mover"]) == {"person"}
+    assert set(datasets.load_dataset(out)["mover"]) == {"person"}
     assert "2 games" in capsys.readouterr().out
     assert datasets.describe(out)["source"] == "people"

@@ -10,7 +10,6 @@ from helpers.small_runs import small_run
 from housemates.agents.agent import latents, resolve, write_partners
 from housemates.envs import loading
 from housemates.envs import loading as progress
-from housemates.envs.partners import Named
 from housemates.policies.checkpoint import save_policy
 from housemates.policies.config import PolicyConfig
 from housemates.policies.policy import Policy
@@ -96,18 +95,17 @@ def watched(act, given):
 
 def test_a_population_takes_the_homes_in_turn(latent_run, monkeypatch):
     env = make(num_envs=7, partner=str(latent_run))
-    (partner,) = env.partners
-    assert isinstance(partner, Named)
-    assert len(partner.policies) == 1
-    assert partner._latent.tolist() == [0, 1, 2, 0, 1, 2, 0]
     rollout(env, 5)
+    (partner,) = env.partners
+    assert len(partner.actors.groups) == 1
+    assert partner.actors.latent[:, 1].tolist() == [0, 1, 2, 0, 1, 2, 0]
 
 
 def test_members_keep_their_memories_apart(run):
     env = make(num_envs=4, partner=str(run))
     rollout(env, 5)
     (partner,) = env.partners
-    used = [memory.abs().sum(1) > 0 for memory in partner._memory]
+    used = [group.memory[1::2].abs().sum(1) > 0 for group in partner.actors.groups]
     assert used[0].tolist() == [True, False, True, False]
     assert used[1].tolist() == [False, True, False, True]
 
@@ -129,9 +127,12 @@ def test_a_policy_for_another_task_is_refused(run):
 
 def test_a_partner_of_other_pictures_has_its_own_cameras(tmp_path):
     save_policy(tmp_path / "seer", Policy(PolicyConfig.laptop(hidden=8, features=8), seed=0), {"task": "tidy_house"})
+    shown = []
     env = make(partner=str(tmp_path / "seer"), observations=("depth",), size=32)
+    (actor,) = env.partners[0].given
+    actor.policy.encoder.register_forward_pre_hook(lambda module, given: shown.append(given[0]["depth"].shape[1:]))
     rollout(env, 3)
-    assert list(env.partners[0]._cameras) == [64]
+    assert set(shown) == {(64, 64, 1)}
 
 
 def test_homes_take_a_seed_each():

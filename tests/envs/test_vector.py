@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import gymnasium
 import numpy as np
 import pytest
-from gymnasium.utils.env_checker import check_env, data_equivalence
+from gymnasium.utils.env_checker import data_equivalence
 from gymnasium.vector import AutoresetMode
 from gymnasium.wrappers.vector import DictInfoToList, RecordEpisodeStatistics
 
@@ -39,39 +39,6 @@ def rollout(env, steps=60, seed=4):
         drawn = rng.integers(25, size=shape) if len(shape) == 1 else rng.uniform(-1, 1, shape).astype(np.float32)
         given.append(env.step(drawn))
     return given
-
-
-class First(gymnasium.Env):
-    """The first home alone, so that Gymnasium's checks for single environments can look at it."""
-
-    metadata = {"render_modes": ["rgb_array"], "render_fps": 30}  # noqa: RUF012
-
-    def __init__(self, render_mode=None, control="skills"):
-        self.homes, self.render_mode = (
-            make(num_envs=1, control=control, render_mode=render_mode, final_observations=True),
-            render_mode,
-        )
-        self.observation_space, self.action_space = self.homes.single_observation_space, self.homes.single_action_space
-
-    def reset(self, *, seed=None, options=None):
-        super().reset(seed=seed)
-        seen, infos = self.homes.reset(seed=seed, options=options)
-        return {name: values[0] for name, values in seen.items()}, infos
-
-    def step(self, action):
-        seen, reward, terminated, truncated, infos = self.homes.step(np.array([action]))
-        first = {name: values[0] for name, values in seen.items()}
-        return first, float(reward[0]), bool(terminated[0]), bool(truncated[0]), infos
-
-    def render(self):
-        return self.homes.render()[0]
-
-
-@pytest.mark.parametrize("control", ["skills", "low_level"])
-def test_gymnasium_accepts_one_home(control):
-    first = First(render_mode="rgb_array", control=control)
-    check_env(first, skip_render_check=False)
-    assert not first.homes.closed
 
 
 def test_spaces_are_batches_of_the_single_spaces():
@@ -197,7 +164,7 @@ def test_a_function_partner_sees_from_its_own_robot():
 def test_a_policy_can_be_a_partner():
     env = make(partner=Policy(PolicyConfig(("state", "predicates"), "vector", hidden=16, features=16)), horizon=60)
     rollout(env, 20)
-    assert env.partners[0].memory.abs().sum() > 0
+    assert env.partners[0].actors.memory_of(0).abs().sum() > 0
 
 
 class Counter:
@@ -220,7 +187,7 @@ def test_a_policys_memory_lasts_through_an_episode_and_not_beyond():
     found = []
     for _ in range(4):
         env.step(np.full(2, NO_OP))
-        found.append(env.partners[0].memory[:, 0].tolist())
+        found.append(env.partners[0].actors.memory_of(0)[1::2, 0].tolist())
     assert found == [[1, 1], [2, 2], [0, 0], [1, 1]]
 
 

@@ -9,7 +9,6 @@ from helpers.small_runs import small_run
 from housemates.agents import agent as partners
 from housemates.agents.agent import resolve_all, scripted
 from housemates.cli.main import main
-from housemates.cli.train import new_run
 from housemates.evaluation.holdouts import mark
 from housemates.evaluation.metrics import best_responses, bounds, proximity, rows_of
 from housemates.evaluation.protocol import response_pairs, run_pairs
@@ -17,6 +16,7 @@ from housemates.evaluation.rows import join_rows, read_rows
 from housemates.evaluation.stats import Scores, bootstrap_mean, bootstrap_proximity
 from housemates.methods.ego import check_partners
 from housemates.runs.run import create, read
+from housemates.runs.train import new_run
 
 SMALL = ("--preset", "smoke", "--decisions", "300", "--quiet")
 

@@ -13,6 +13,7 @@ from housemates.evaluation.rows import read_rows
 from housemates.policies.checkpoint import save_policy
 from housemates.policies.policy import Policy
 from housemates.recordings.recording import load_recording
+from housemates.run_folder import RunFolder
 
 FEW = ("--split", "dev", "--episodes", "3", "--threads", "1")
 
@@ -63,7 +64,7 @@ def test_a_few_games_of_a_run_are_kept_as_recordings(run, capsys):
 
 def test_without_learned_holdouts_the_command_says_so(run, capsys):
     assert main(["evaluate", str(run), *FEW]) == 0
-    assert "there are no learned holdouts for tidy_house" in capsys.readouterr().out
+    assert "there are no learned holdouts for tidy_house" in capsys.readouterr().err
 
 
 def test_the_members_of_a_run_are_evaluated_together(tmp_path):
@@ -79,9 +80,9 @@ def test_a_function_that_only_the_run_names_is_refused_and_one_that_is_allowed_p
     payload = "from pathlib import Path\nPath('ran').touch()\nimport numpy as np\n"
     payload += "def act(seen):\n    return np.full(len(seen['state']), 21)\n"
     (run / "payload.py").write_text(payload)
-    members = partners.read_partners(run / partners.PARTNERS, run)
-    friend = partners.Partner("friend", "function", "pbt.payload:act")
-    partners.write_partners(run / partners.PARTNERS, [*members, friend], run)
+    members = partners.read_partners(RunFolder(run).partners, run)
+    friend = partners.Agent("friend", "function", "pbt.payload:act")
+    partners.write_partners(RunFolder(run).partners, [*members, friend], run)
     said = told(capsys, "evaluate", str(run), *FEW)
     assert "stage2/partners.json names the function 'pbt.payload:act'" in said
     assert not (tmp_path / "ran").exists()

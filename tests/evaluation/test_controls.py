@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from helpers.batches import EPISODES, episodes, home, make, put
-from housemates.evaluation.play import Mind, play
+from housemates.agents.actors import Actor
+from housemates.evaluation.play import play
 from housemates.policies.config import PolicyConfig
 from housemates.policies.policy import Policy
 from housemates.sim.cameras import ROBOT_LABEL
@@ -83,14 +84,14 @@ def test_numbers_about_the_robot_itself_and_the_home_stay():
 
 def test_only_the_partner_tells_a_seeing_agent_from_a_blind_one():
     policy = Policy(PolicyConfig.state(hidden=16, features=16), seed=5)
-    teams = [[policy, "first_half"], [Mind(policy, blind=True), "first_half"]]
+    teams = [[policy, "first_half"], [Actor(policy, blind=True), "first_half"]]
     played = play(episodes(), [home()], teams, Rules(horizon=200))
     assert (played.travelled[:EPISODES, 0] != played.travelled[EPISODES:, 0]).any()
 
 
 def test_a_blind_agent_is_not_interrupted():
     policy = Policy(PolicyConfig.state(hidden=16, features=16), seed=5)
-    one, other = ([[Mind(policy, blind=True), "noop"]] for _ in range(2))
+    one, other = ([[Actor(policy, blind=True), "noop"]] for _ in range(2))
     rules = Rules(horizon=150), Rules(horizon=150, interruption="off")
     often, never = (play(episodes(), [home()], team, r) for team, r in zip((one, other), rules, strict=True))
     assert np.array_equal(often.decisions, never.decisions)

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from helpers.batches import episodes, home
-from housemates.agents.agent import Partner, latents, learned, scripted, write_partners
-from housemates.evaluation.crossplay import RANDOM, Pair, controls, crossplay, identity, minds, pair_up, trained_with
+from housemates.agents.actors import load_actors
+from housemates.agents.agent import Agent, latents, learned, scripted, write_partners
+from housemates.evaluation.crossplay import RANDOM, Pair, controls, crossplay, identity, pair_up, trained_with
 from housemates.evaluation.play import play
 from housemates.evaluation.rows import COLUMNS
 from housemates.policies.checkpoint import save_policy
@@ -29,7 +30,7 @@ def policy(folder: Path, seed: int = 0, **changes) -> Path:
 
 
 @pytest.fixture(scope="module")
-def agent(tmp_path_factory) -> Partner:
+def agent(tmp_path_factory) -> Agent:
     return learned(policy(tmp_path_factory.mktemp("agent") / "policy", 3), "mine/0")
 
 
@@ -46,7 +47,7 @@ def test_every_pair_plays_the_same_episodes_from_the_same_seats(agent):
 
 def test_rows_tell_the_games_as_they_were_played(agent):
     found = rows(pair_up([agent], SCRIPTS[1:2]), seed=7)
-    team = [minds([agent])[agent], "first_half"]
+    team = [load_actors([agent])[agent], "first_half"]
     played = play(episodes(), [home()], [team], SHORT, 7, which=np.arange(4))
     assert found["steps"] == played.steps.tolist()
     assert found["robot"] == played.robot[:, 0].tolist()
@@ -95,14 +96,14 @@ def test_three_robots_take_one_partner_twice_or_two_different_ones():
 
 def test_latents_of_one_policy_share_it_but_not_their_behaviour(tmp_path):
     everybody = latents(policy(tmp_path / "bdp", latent=3), "bdp")
-    found = minds(everybody)
+    found = load_actors(everybody)
     assert len({id(found[p].policy) for p in everybody}) == 1
     assert [found[p].latent for p in everybody] == [0, 1, 2]
 
 
 def test_a_person_cannot_be_played():
     with pytest.raises(ValueError, match="is a person, who plays only on the page"):
-        minds([Partner("ada", "person")])
+        load_actors([Agent("ada", "person")])
 
 
 def test_an_agent_for_two_robots_is_refused_by_name_among_three(agent):

@@ -8,7 +8,7 @@ import pytest
 
 from helpers.batches import episodes, home
 from helpers.learners import TINY
-from housemates.agents.agent import Partner, latents, scripted
+from housemates.agents.agent import Agent, latents, scripted
 from housemates.cli.main import main
 from housemates.evaluation.diversity import audit, play_pairs, short_names
 from housemates.evaluation.play import play
@@ -75,7 +75,7 @@ def test_latents_of_one_policy_are_members(tmp_path):
 
 def test_members_that_are_the_same_policy_are_not_told_apart(tmp_path):
     save_policy(tmp_path / "policy", Policy(TINY), {})
-    twins = [Partner(f"twin/{k}", "learned", str(tmp_path / "policy")) for k in range(3)]
+    twins = [Agent(f"twin/{k}", "learned", str(tmp_path / "policy")) for k in range(3)]
     found = audit(twins, episodes(), [home()], rules=SHORT, count=6, permutations=50)
     assert found["information"]["skills"]["p"] > 0.05
     assert found["information"]["skills"]["bits"] < 0.02
@@ -87,7 +87,7 @@ def test_members_that_are_the_same_policy_are_not_told_apart(tmp_path):
         (SCRIPTS[:1], {}, "a population of one"),
         (SCRIPTS, {"count": 1000}, "1000 episodes - choose 1 to 24"),
         (SCRIPTS, {"robots": 1}, "two robots or more"),
-        ([*SCRIPTS, Partner("me", "person")], {}, "is a person"),
+        ([*SCRIPTS, Agent("me", "person")], {}, "is a person"),
     ],
 )
 def test_what_cannot_be_audited_is_refused(partners, more, words):

@@ -10,8 +10,8 @@ import pytest
 
 from helpers.small_runs import small_run
 from housemates.agents import agent as partners
-from housemates.cli import evaluate as cli_evaluate
 from housemates.cli.main import main
+from housemates.evaluation import evaluate
 from housemates.evaluation import resume as module
 from housemates.evaluation.resume import Kept
 
@@ -39,7 +39,7 @@ class Stopping:
     def __init__(self, after: int) -> None:
         self.after, self.first, self.last = after, None, 0
 
-    def __call__(self, what: str):
+    def __call__(self, what: str, show: bool = True):
         from contextlib import nullcontext
 
         return nullcontext(self.report)
@@ -53,7 +53,7 @@ class Stopping:
 def interrupted(run: Path, out: Path, after: int, monkeypatch, *more: str) -> Stopping:
     stopping = Stopping(after)
     with monkeypatch.context() as patch:
-        patch.setattr(cli_evaluate, "progress", stopping)
+        patch.setattr(evaluate, "progress", stopping)
         assert main(words(run, out, *more)) == (130 if after <= GAMES else 0)
     return stopping
 
@@ -139,10 +139,10 @@ STUBBORN = """
 import sys
 from functools import partial
 from pathlib import Path
-from housemates import cli_evaluate
 from housemates.cli.main import main
-from housemates.evaluation import crossplay, kept
-from housemates.policies import partners
+from housemates.agents import agent as partners
+from housemates.evaluation import crossplay, evaluate
+from housemates.evaluation import resume as kept
 import contextlib, time
 kept.SAVE_EVERY = 0.0
 partners.SHIPPED = Path(sys.argv[1])
@@ -150,7 +150,7 @@ crossplay.play = partial(crossplay.play, slots=32)
 def report(done, total):
     print("played", done, flush=True)
     time.sleep(0.02)
-cli_evaluate.progress = lambda what: contextlib.nullcontext(report)
+evaluate.progress = lambda what, show: contextlib.nullcontext(report)
 sys.exit(main(sys.argv[2:]))
 """
 

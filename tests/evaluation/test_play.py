@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from helpers.batches import EPISODES, episodes, home, make
-from housemates.agents.agent import Chance, Function
-from housemates.evaluation.play import Mind, play, sample, seat_order, uniform
+from housemates.agents.actors import Actor
+from housemates.agents.draws import sample, uniform
+from housemates.agents.functions import FunctionPolicy, RandomPolicy
+from housemates.evaluation.play import play, seat_order
 from housemates.policies.config import PolicyConfig
 from housemates.policies.policy import Policy
 from housemates.sim.rules import Rules
@@ -79,14 +81,20 @@ def test_an_unknown_script_is_named_with_the_known_ones(policy):
 
 def test_a_team_plays_the_same_alone_and_among_others(policy, seeing):
     latent = Policy(PolicyConfig.state(hidden=16, features=16, latent=4), seed=7)
-    teams = [[policy, "noop"], [seeing, policy], [policy, Mind(latent, 1)], [Chance(), Mind(latent, 2)], [seeing, seeing]]
+    teams = [
+        [policy, "noop"],
+        [seeing, policy],
+        [policy, Actor(latent, 1)],
+        [RandomPolicy(), Actor(latent, 2)],
+        [seeing, seeing],
+    ]
     together = games(teams)
     for t, team in enumerate(teams):
         assert same(games([team]), together, together.team == t)
 
 
 def test_games_are_the_same_with_two_threads_and_few_places(policy, seeing):
-    teams = [[seeing, policy], [policy, Chance()], ["solo", seeing]]
+    teams = [[seeing, policy], [policy, RandomPolicy()], ["solo", seeing]]
     assert same(games(teams), games(teams, threads=2, slots=5))
 
 
@@ -130,7 +138,7 @@ def test_three_robots_play_with_two_partners():
 
 
 def test_a_policy_for_two_robots_is_refused_among_three(policy):
-    with pytest.raises(ValueError, match="a policy for 2 robots cannot play where there are 3"):
+    with pytest.raises(ValueError, match="a policy was trained for 2 robots, here are 3"):
         games([[policy, "noop", "noop"]])
 
 
@@ -150,8 +158,8 @@ def test_counting_what_is_done_changes_nothing(policy):
     assert same(games([[policy, policy]]), games([[policy, policy]], executed=True))
 
 
-def test_chance_draws_every_action(policy):
-    played = games([["noop", Chance()]], Rules(horizon=750), executed=True)
+def test_the_random_policy_draws_every_action():
+    played = games([["noop", RandomPolicy()]], Rules(horizon=750), executed=True)
     assert played.executed is not None
     seen = played.executed[:, 1].sum(axis=0)
     assert (seen[[ACTIONS.index(name) for name in ("turn-left", "turn-right", "move-forward", "nav sofa")]] > 0).all()
@@ -161,9 +169,8 @@ def wait(obs: dict[str, np.ndarray]) -> np.ndarray:
     return np.full(len(obs["state"]), NO_OP)
 
 
-def test_a_function_plays(monkeypatch):
-    monkeypatch.setattr("housemates.agents.agent.find", lambda place: wait)
-    played = games([["noop", Function("here:wait")]])
+def test_a_function_plays():
+    played = games([["noop", FunctionPolicy(wait)]])
     assert (played.idle == played.steps[:, None]).all()
 
 

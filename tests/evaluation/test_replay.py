@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from helpers.batches import episodes, home
-from housemates.evaluation.play import Mind, play
+from housemates.agents.actors import Actor
+from housemates.evaluation.play import play
 from housemates.evaluation.recordings import record_game
 from housemates.policies.config import PolicyConfig
 from housemates.policies.policy import Policy
@@ -20,7 +21,7 @@ def policy() -> Policy:
 
 
 def test_a_recorded_game_is_the_one_that_was_played_among_others(policy):
-    teams = [[Mind(policy), "first_half"], [Mind(policy), Mind(policy)]]
+    teams = [[Actor(policy), "first_half"], [Actor(policy), Actor(policy)]]
     played = play(episodes(), [home()], teams, SHORT, seed=3, which=np.arange(6))
     for row in (1, 4, 8, 11):
         team, episode = int(played.team[row]), int(played.episode[row])
@@ -31,7 +32,7 @@ def test_a_recorded_game_is_the_one_that_was_played_among_others(policy):
 
 
 def test_names_follow_the_seats_to_their_robots(policy):
-    team = [Mind(policy), "noop"]
+    team = [Actor(policy), "noop"]
     played = play(episodes(), [home()], [team], SHORT, which=np.arange(4))
     for row in range(4):
         names = record_game(episodes(), [home()], team, row, SHORT, names=("agent", "partner")).header["robots"]

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from helpers.batches import episodes, home
-from housemates.agents.agent import Partner, latents, learned, scripted
+from housemates.agents.agent import Agent, latents, learned, scripted
 from housemates.datasets.export import export_games
 from housemates.evaluation.crossplay import Pair, pair_up
 from housemates.policies.checkpoint import save_policy
@@ -12,10 +12,10 @@ from housemates.policies.policy import Policy
 from housemates.sim.rules import Rules
 
 SHORT = Rules(horizon=60)
-RANDOM = Partner("random", "random")
+RANDOM = Agent("random", "random")
 
 
-def policies(folder: Path) -> list[Partner]:
+def policies(folder: Path) -> list[Agent]:
     """Three players who have learnt nothing: one sees numbers, one pictures, one is the third behaviour of four."""
     save_policy(folder / "numbers", Policy(PolicyConfig.state(hidden=8, features=8), seed=1), {"task": "tidy_house"})
     save_policy(folder / "pictures", Policy(PolicyConfig.laptop(hidden=8, features=8), seed=2), {"task": "tidy_house"})

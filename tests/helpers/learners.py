@@ -12,7 +12,7 @@ from housemates.methods.self_play import GTCoord
 from housemates.policies.config import PolicyConfig
 from housemates.policies.policy import Policy
 from housemates.training.ppo import PPO
-from housemates.training.rollout import Collector, Player, Slots
+from housemates.training.rollout import Collector, Learner, Slots
 from housemates.training.store import Store
 from housemates.training.trainer import Trainer, Training
 
@@ -20,9 +20,9 @@ TINY = PolicyConfig.state(hidden=8, features=8)
 SHORT = Training(decisions=700, homes=4, rollout=8, save_every=2, ppo=PPO(chunk=4))
 
 
-def player(batch, config: PolicyConfig = TINY, seed: int = 0, learns: bool = True, also: tuple[str, ...] = ()) -> Player:
+def player(batch, config: PolicyConfig = TINY, seed: int = 0, learns: bool = True, also: tuple[str, ...] = ()) -> Learner:
     """Somebody who plays in a batch; also: observations that are stored for training only."""
-    made = Player(Policy(config, seed=seed), torch.Generator().manual_seed(seed))
+    made = Learner(Policy(config, seed=seed), generator=torch.Generator().manual_seed(seed))
     if learns:
         shapes = {name: batch.observation(name) for name in (*config.observations, *also)}
         made.store = Store(shapes, config.memory_size, 4)

@@ -11,7 +11,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
 from helpers import batches
-from housemates.recordings.recording import Recording, record
+from housemates.recordings.recording import Recording, record_batch
 from housemates.web.messages import frame_layout
 from housemates.web.service import Options, Service
 
@@ -29,7 +29,7 @@ def scripted(
     for robot, name in enumerate(names):
         batch.script(robot, batches.script(name))
     batch.reset(np.array([episode]))
-    return record(batch)
+    return record_batch(batch)
 
 
 def hall_service(**options) -> Service:

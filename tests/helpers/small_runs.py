@@ -4,12 +4,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from housemates.agents.agent import learned, write_partners
-from housemates.cli.train import new_run
 from housemates.policies.checkpoint import save_policy
 from housemates.policies.config import PolicyConfig
 from housemates.policies.policy import Policy
 from housemates.run_folder import RunFolder
 from housemates.runs.run import create
+from housemates.runs.train import new_run
 
 DECISIONS = 1000
 TINY = PolicyConfig.state(hidden=8, features=8)

@@ -8,7 +8,7 @@ import pytest
 
 from helpers.batches import episodes, home
 from helpers.learners import SHORT, TINY
-from housemates.agents.agent import Partner, latents, learned, resolve, scripted
+from housemates.agents.agent import Agent, latents, learned, resolve, scripted
 from housemates.methods.ego import Coordination, check_partners
 from housemates.policies.checkpoint import save_policy
 from housemates.policies.config import PolicyConfig
@@ -19,7 +19,7 @@ DEPTH = PolicyConfig.laptop(hidden=8, features=8)
 
 
 @pytest.fixture
-def partners(tmp_path) -> list[Partner]:
+def partners(tmp_path) -> list[Agent]:
     """Two members and three latents, of different observations."""
     save_policy(tmp_path / "a", Policy(TINY, seed=1), {})
     save_policy(tmp_path / "b", Policy(PolicyConfig.blind(hidden=8, features=8), seed=2), {})
@@ -27,9 +27,7 @@ def partners(tmp_path) -> list[Partner]:
     return [learned(tmp_path / "a", "a"), learned(tmp_path / "b", "b"), *latents(tmp_path / "c", "c")]
 
 
-def stage2(
-    folder, partners: list[Partner], config: PolicyConfig = TINY, robots: int = 2, redraw: int = 10, **changes
-) -> Trainer:
+def stage2(folder, partners: list[Agent], config: PolicyConfig = TINY, robots: int = 2, redraw: int = 10, **changes) -> Trainer:
     method = Coordination(config, robots, 0, partners, redraw)
     training = replace(SHORT, **({"decisions": 300} | changes))
     return Trainer(training, method, episodes(), [home()], folder, robots, stage=2)
@@ -95,7 +93,7 @@ def test_the_agent_begins_with_weights_of_its_own(partners):
 
 
 def test_scripts_chance_and_functions_are_partners_too(tmp_path, monkeypatch):
-    monkeypatch.syspath_prepend("tests/policies")
+    monkeypatch.syspath_prepend("tests/agents")
     partners = [*resolve("script/solo"), *resolve("random"), *resolve("test_partners:forward")]
     trainer = stage2(tmp_path / "run", partners, redraw=1)
     assert trainer.run()

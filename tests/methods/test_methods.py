@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from helpers.batches import episodes, home
-from housemates.agents.agent import LIST, PARTNERS, load, population, resolve
+from housemates.agents.agent import LIST, load, population, resolve
 from housemates.evaluation.play import play
 from housemates.io import seal_again
 from housemates.methods import METHODS
@@ -92,7 +92,7 @@ def test_a_population_says_how_well_its_members_did_lately(trained):
 
 def test_an_agent_says_with_whom_it_was_trained(trained):
     folder = trained("bdp")
-    listed = json.loads((folder / PARTNERS).read_text())[LIST]
+    listed = json.loads(RunFolder(folder).partners.read_text())[LIST]
     assert [entry["latent"] for entry in listed] == list(range(8))
     assert {entry["path"] for entry in listed} == {"stage1/members/00"}
 
@@ -107,7 +107,7 @@ def test_three_robots_train_both_stages(method, tmp_path):
 def test_a_second_stage_takes_partners_of_any_runs(trained, tmp_path):
     named = (str(trained("pbt")), f"{trained('bdp')}/z5", "random")
     train(tmp_path / "run", tiny("own", stages=(2,), population=named))
-    names = [entry["name"] for entry in json.loads((tmp_path / "run" / PARTNERS).read_text())[LIST]]
+    names = [entry["name"] for entry in json.loads(RunFolder(tmp_path / "run").partners.read_text())[LIST]]
     assert names == [*(f"pbt/{k}" for k in range(8)), "bdp/z5", "random"]
     assert not read(tmp_path / "run").zero_shot
 
@@ -115,9 +115,9 @@ def test_a_second_stage_takes_partners_of_any_runs(trained, tmp_path):
 def test_partners_that_have_changed_since_are_noticed(trained, tmp_path):
     folder = tmp_path / "run"
     create(folder, tiny("own", stages=(2,), population=(f"{trained('pbt')}/0",)))
-    listed = json.loads((folder / PARTNERS).read_text())
+    listed = json.loads(RunFolder(folder).partners.read_text())
     listed[LIST][0]["meta"]["sha256"] = "0" * 64
-    (folder / PARTNERS).write_text(json.dumps(listed))
-    seal_again(folder / PARTNERS)
+    RunFolder(folder).partners.write_text(json.dumps(listed))
+    seal_again(RunFolder(folder).partners)
     with pytest.raises(ValueError, match="is not the policy it was"):
         work(folder, lambda _: ([home()], episodes()), quiet=True)

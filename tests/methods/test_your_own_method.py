@@ -1,72 +1,213 @@
-"""docs/your_own_method.md: its example runs as printed, through both stages."""
+"""docs/your_own_method.md: what is printed there works, in a folder outside the package."""
 
+import json
+import os
 import re
-from dataclasses import replace
+import shlex
+import sys
+from importlib import metadata
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from helpers.batches import episodes, home
-from helpers.learners import SHORT, TINY
+import housemates
+from helpers.learners import TINY
+from housemates import methods
 from housemates.agents.agent import agent, population
-from housemates.config import change
-from housemates.methods import METHODS
+from housemates.cli.main import main
+from housemates.methods import GROUP, METHODS, OWN, MethodSpec, find_method, register_method, resolve_method
+from housemates.plugins import USE
 from housemates.policies.checkpoint import load_policy
-from housemates.runs.run import Run, create, work
+from housemates.run_folder import RunFolder
+from housemates.runs.run import read
 from housemates.tasks.actions import ACTIONS
 from housemates.training.store import Store
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "your_own_method.md").read_text()
+SHORT = ("--decisions", "600", "--quiet", "--change", "homes=8", "method.members=2")
 
 
-def block() -> str:
-    """The method on the page."""
-    found = re.search(r"<!-- your own method.*?-->\n```python\n(.*?)```", PAGE, re.DOTALL)
-    assert found, "docs/your_own_method.md has no example"
+def block(title: str) -> str:
+    """The code below a comment of the page."""
+    found = re.search(rf"<!-- {title}.*?-->\n```\w+\n(.*?)```", PAGE, re.DOTALL)
+    assert found, f"docs/your_own_method.md has no {title}"
     return found.group(1)
 
 
-@pytest.fixture(scope="module")
-def tastes():
-    """The example, known as a method while the tests run."""
-    defined: dict = {"__name__": "example"}
-    exec(compile(block(), "your_own_method.md", "exec", dont_inherit=True), defined)
-    yield defined
-    del METHODS["tastes"]
+@pytest.fixture(autouse=True)
+def forgotten(monkeypatch):
+    """What a test registers or imports is gone after it; `use` writes into the environment."""
+    before = dict(METHODS)
+    monkeypatch.setenv(USE, "")
+    yield
+    forget(before)
+
+
+def forget(before=None) -> None:
+    """As in a new process."""
+    known = before or {name: spec for name, spec in METHODS.items() if name in OWN}
+    METHODS.clear()
+    METHODS.update(known)
+    sys.modules.pop("my_methods", None)
+    os.environ[USE] = ""
 
 
 @pytest.fixture(scope="module")
-def run(tastes, tmp_path_factory) -> Path:
-    """Both stages of it in the hall."""
-    folder = tmp_path_factory.mktemp("tastes") / "run"
-    training = replace(SHORT, decisions=300, homes=8)
-    settings = change(METHODS["tastes"].settings, "members", "2")
-    policy = replace(TINY, robots=2)
-    create(
-        folder,
-        Run(
-            "tastes", "tidy_house", "smoke", "state", "dev", 2, 1, 1, "cpu", policy, training, stages=(1, 2), settings=settings
-        ),
-    )
-    assert work(folder, lambda _: ([home()], episodes()), quiet=True)
+def place(tmp_path_factory) -> Path:
+    """A folder with the example."""
+    folder = tmp_path_factory.mktemp("outside")
+    (folder / "my_methods.py").write_text(block("your own method"))
     return folder
 
 
+@pytest.fixture
+def here(place, monkeypatch) -> Path:
+    monkeypatch.chdir(place)
+    return place
+
+
+def one_line(capsys, *words: str) -> str:
+    assert main(list(words)) == 2
+    return capsys.readouterr().err.strip().splitlines()[-1]
+
+
+def test_the_commands_of_the_page_train_evaluate_and_report(here, capsys):
+    train, evaluate, report = (shlex.split(line)[1:] for line in block("commands").splitlines())
+    assert main([*train, "--decisions", "600", "--quiet", "--change", "homes=8", "method.members=2"]) == 0
+    assert main([*evaluate, "--episodes", "2", "--partners", "script/noop"]) == 0
+    assert main([*report, "--no-films"]) == 0
+    run = Path("runs/tastes")
+    assert json.loads((run / "config.json").read_text())["method"] == "my_methods:Tastes"
+    assert [partner.name for partner in population(run)] == ["tastes/0", "tastes/1"]
+    assert load_policy(agent(run).path).config.latent == 0
+    assert (run / "report" / "index.html").is_file()
+    assert "tastes/agent: zero-shot" in capsys.readouterr().out
+
+
+def test_the_lines_of_python_train_evaluate_and_report(here, monkeypatch, capsys):
+    monkeypatch.syspath_prepend(str(here))
+    lines = block("python").replace('preset="smoke"', 'preset="smoke", decisions=600, quiet=True')
+    lines = lines.replace("episodes=20", 'episodes=2, partners=["script/noop"], quiet=True')
+    done: dict = {}
+    exec(compile(lines, "your_own_method.md", "exec", dont_inherit=True), done)
+    assert done["trained"].complete
+    assert done["played"].rows.num_rows == done["played"].summary[0].games + 2 * 4
+    assert "runs/again/report/index.html" in capsys.readouterr().out
+
+
+@pytest.fixture
+def paused(here) -> Path:
+    """A run of the example that was paused at once, in a process that has not named its method."""
+    run = here / "runs" / "paused"
+    if not run.exists():
+        words = ("train", "--method", "my_methods:Tastes", "--preset", "smoke", *SHORT, "--hours", "1e-9", "--out", str(run))
+        assert main(list(words)) == 0
+    forget()
+    return run
+
+
+def test_a_run_can_be_read_without_the_code_of_its_method(paused):
+    assert read(paused).settings == {"members": 2, "weight": 0.05}
+    assert "my_methods" not in sys.modules
+
+
+def test_a_run_is_not_resumed_because_a_file_names_its_method(paused, capsys):
+    told = one_line(capsys, "train", "--resume", str(paused))
+    assert "a file may not run code - name it: --method my_methods:Tastes" in told
+    assert "my_methods" not in sys.modules
+
+
+def test_a_run_is_resumed_only_with_its_own_method(paused, capsys):
+    assert "is a run with --method my_methods:Tastes, not bdp" in one_line(
+        capsys, "train", "--resume", str(paused), "--method", "bdp"
+    )
+
+
+def test_a_paused_run_says_the_whole_command_that_continues_it(paused, capsys):
+    words = ("train", "--resume", str(paused), "--method", "my_methods:Tastes", "--hours", "1e-9", "--quiet")
+    assert main(list(words)) == 0
+    assert f"--resume {paused} --method my_methods:Tastes" in capsys.readouterr().out
+
+
+def test_a_run_that_is_named_again_is_trained_to_its_end_by_several_calls(paused):
+    sys.path.insert(0, str(paused.parents[1]))
+    try:
+        from my_methods import Tastes
+    finally:
+        sys.path.remove(str(paused.parents[1]))
+    trained = housemates.train(Tastes, resume=paused, quiet=True)
+    assert trained.complete
+    assert RunFolder(trained.folder).complete()
+    assert trained.run.settings.members == 2
+
+
 def test_the_example_is_short():
-    lines = [line for line in block().splitlines() if line.strip() and not line.startswith(("import", "from"))]
+    lines = [line for line in block("your own method").splitlines() if line.strip() and not line.startswith(("import", "from"))]
     assert len(lines) <= 30
 
 
-def test_the_example_makes_a_population_and_an_agent(run):
-    assert [partner.name for partner in population(run)] == ["run/0", "run/1"]
-    assert load_policy(agent(run).path).config.latent == 0
-
-
-def test_the_example_pays_for_what_a_member_likes(tastes):
+def test_the_example_pays_for_what_a_member_likes(here):
+    spec = METHODS[resolve_method("my_methods:Tastes")]
     store = Store({}, 1, 3, {"window": ((40, 3), np.float32)})
     store.append(3)
     store.window[:, -1, 2] = [ACTIONS.index("pick obj1"), ACTIONS.index("pick obj0"), ACTIONS.index("place goal1")]
     store.closed[:2] = True
-    method = tastes["Tastes"](TINY, 2, 0, tastes["TasteSettings"]())
-    assert method.bonus(1, store).tolist() == [0.05, 0, 0]
+    assert spec.make(TINY, 2, 0, spec.settings).bonus(1, store).tolist() == [0.05, 0, 0]
+
+
+def test_a_class_says_what_tables_and_options_need(here):
+    spec = METHODS[resolve_method("my_methods:Tastes")]
+    assert (spec.label, spec.docs, spec.two_stages) == ("Tastes", "Members that each like one object.", True)
+    assert spec.settings.weight == 0.05
+
+
+def test_a_registered_name_is_a_method_like_any_other(here):
+    register_method("tastes", METHODS[resolve_method("my_methods:Tastes")])
+    assert resolve_method("tastes") == "tastes"
+    with pytest.raises(ValueError, match="did you mean 'tastes'"):
+        resolve_method("taste")
+
+
+@pytest.mark.parametrize(
+    ("name", "method", "told"),
+    [
+        ("bdp", MethodSpec("x", "", None), "has a method 'bdp' already"),
+        ("two words", MethodSpec("x", "", None), "give it one word"),
+        ("mine", dict, "it has no 'begin' - make it a child of housemates.Members"),
+        ("mine", len, "is no method - give a class"),
+        ("mine", type("Odd", (housemates.Members,), {"default_settings": 3}), "give an object of a frozen dataclass"),
+    ],
+)
+def test_what_is_no_method_is_told(name, method, told):
+    with pytest.raises(ValueError, match=told):
+        register_method(name, method)
+
+
+@pytest.mark.parametrize(
+    ("named", "told"),
+    [
+        ("my_methods:Taste", "did you mean 'Tastes'"),
+        ("nowhere_at_all:Tastes", "no module 'nowhere_at_all'"),
+        ("../evil:Tastes", "names no module"),
+    ],
+)
+def test_a_place_without_a_method_is_told(here, named, told, capsys):
+    assert told in one_line(capsys, "train", "--method", named)
+
+
+def test_an_installed_package_offers_a_method_by_name(here, monkeypatch):
+    entry = metadata.EntryPoint("tastes", "my_methods:Tastes", GROUP)
+    monkeypatch.syspath_prepend(str(here))
+    monkeypatch.setattr(methods.metadata, "entry_points", lambda group, name=None: [entry] if name in (None, "tastes") else [])
+    assert find_method("tastes").label == "Tastes"
+    with pytest.raises(ValueError, match="no method 'nonsense'"):
+        find_method("nonsense")
+
+
+def test_a_broken_package_is_named(here, monkeypatch):
+    entry = metadata.EntryPoint("tastes", "my_methods:Missing", GROUP)
+    monkeypatch.syspath_prepend(str(here))
+    monkeypatch.setattr(methods.metadata, "entry_points", lambda group, name=None: [entry])
+    with pytest.raises(ValueError, match=r"my_methods:Missing\) cannot be loaded: AttributeError"):
+        find_method("tastes")

@@ -14,7 +14,7 @@ from housemates.evaluation.play import play
 from housemates.policies.checkpoint import save_policy
 from housemates.policies.config import PolicyConfig
 from housemates.policies.policy import Policy
-from housemates.web.game import Mind
+from housemates.web.game import PERSON, actors_of
 
 
 @pytest.fixture(scope="module")
@@ -203,7 +203,8 @@ def test_in_evaluation_it_sees_the_same_and_laptop_networks_see_bytes():
 
 def test_on_the_page_it_sees_the_same(tmp_path):
     save_policy(tmp_path / "policy", Policy(SMALL), {})
-    mind = Mind(learned(tmp_path / "policy", "x"), make(size=1), 0)
-    seen = shown(mind.policy)
-    mind.decide()
+    batch = make(size=1)
+    actors = actors_of(batch, [learned(tmp_path / "policy", "x"), PERSON])
+    seen = shown(actors.actors[0].policy)
+    actors.decide(batch.decide, np.zeros((1, 2), int))
     assert len(seen[0].unique()) > 1000

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from helpers.learners import TINY, trainer
-from housemates.cli.train import new_run
 from housemates.methods.bdp import BDPSettings
 from housemates.runs.presets import PRESETS
+from housemates.runs.train import new_run
 from housemates.sim.rules import Reward, Rules
 from housemates.training.ppo import PAPER, advantages
 

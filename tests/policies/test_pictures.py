@@ -13,7 +13,7 @@ from housemates.policies.encoders import (
     state_feature_count,
     state_features,
 )
-from housemates.render.pictures import metres
+from housemates.renderer.pictures import metres
 
 METRES = np.array([0.0, 0.2, 0.3, 0.5, 1.0, 2.5, 6.0], np.float32)
 AS_FLOAT = torch.tensor(METRES)

@@ -12,7 +12,7 @@ from helpers import batches
 from housemates.homes.objects import NAMES
 from housemates.recordings.captions import bands, doing, holding, short, thing_names, told
 from housemates.recordings.film import FARTHEST, HOLD, ROBOTS, Studio, Style, coloured, film, frames
-from housemates.recordings.recording import Recording, record
+from housemates.recordings.recording import Recording, record_batch
 from housemates.robots.meshes import fetch_meshes, object_mesh
 from housemates.sim.shots import Shot, above_home, project
 from housemates.sim.state import MOST_ROBOTS
@@ -25,7 +25,7 @@ THINGS = ("bowl", "apple")
 def kept() -> Recording:
     batch = batches.make(size=1, autoreset=False, stored_spawns=True)
     batches.scripted(batch, "first_half", "second_half")
-    return record(batch, most=32)
+    return record_batch(batch, most=32)
 
 
 @pytest.fixture(scope="module")
@@ -186,4 +186,4 @@ def test_there_is_a_colour_for_every_robot():
 
 def test_four_robots_fit_into_a_picture():
     batch = batches.make(size=1, robots=4, autoreset=False)
-    assert Studio(record(batch, most=2), batches.home()).picture(1).height > 4 * 150
+    assert Studio(record_batch(batch, most=2), batches.home()).picture(1).height > 4 * 150

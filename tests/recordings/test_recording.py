@@ -18,7 +18,7 @@ from housemates.recordings.recording import (
     Recorder,
     Recording,
     load_recording,
-    record,
+    record_batch,
     replay,
     resume,
     save_recording,
@@ -51,12 +51,12 @@ def random_robots(seed: int):
 def wild() -> Recording:
     """Two robots that decide at random and get in each other's way."""
     batch = batches.make(size=1, autoreset=True, rules=Rules(horizon=300), seed=4)
-    return record(batch, decide=random_robots(1))
+    return record_batch(batch, decide=random_robots(1))
 
 
 @pytest.mark.parametrize("task", ["tidy_house", "set_table", "prepare_groceries"])
 def test_a_scripted_episode_plays_again_bit_for_bit(task):
-    kept = record(scripted(task))
+    kept = record_batch(scripted(task))
     again = replay(kept, batches.home())
     assert again.header["digest"] == kept.header["digest"]
 
@@ -68,13 +68,13 @@ def test_random_robots_play_again_in_every_frame(wild, name):
 
 @pytest.mark.parametrize("robots", [1, 3, 4])
 def test_any_number_of_robots_plays_again_bit_for_bit(robots):
-    kept = record(batches.make(robots=robots, rules=Rules(horizon=60)), decide=random_robots(robots))
+    kept = record_batch(batches.make(robots=robots, rules=Rules(horizon=60)), decide=random_robots(robots))
     assert replay(kept, batches.home()).header["digest"] == kept.header["digest"]
 
 
 def test_the_recorded_poses_are_those_of_the_batch_itself():
     batch = scripted()
-    kept = record(batch)
+    kept = record_batch(batch)
     poses = [batch.state.pose[0].copy()]
     while not batch.state.over[0]:
         batch.tick()
@@ -85,7 +85,7 @@ def test_the_recorded_poses_are_those_of_the_batch_itself():
 def test_recording_leaves_the_batch_as_it_is():
     batch = scripted()
     before = batch.records.copy()
-    record(batch)
+    record_batch(batch)
     assert all(np.array_equal(batch.records[name], before[name], equal_nan=True) for name in before.dtype.names)
 
 
@@ -112,7 +112,7 @@ def test_a_file_gives_back_the_header(wild, tmp_path):
 
 def test_the_rules_come_back_as_they_were(tmp_path):
     rules = Rules(speed="fast", thresholds=(1.5, 0.9), reward=Reward(collision="timeout"))
-    save_recording(tmp_path / "r.npz", record(scripted(rules=rules), most=3))
+    save_recording(tmp_path / "r.npz", record_batch(scripted(rules=rules), most=3))
     assert load_recording(tmp_path / "r.npz").rules == rules
 
 
@@ -134,7 +134,7 @@ def test_nothing_is_left_beside_the_file(wild, tmp_path):
 
 
 def test_every_subgoal_is_an_event_with_its_robot():
-    kept = record(scripted("set_table"))
+    kept = record_batch(scripted("set_table"))
     found = [(e["robot"], e["what"]) for e in kept.events if e["kind"] == "subgoal"]
     halves = [
         (0, "open drawer_right"), (0, "pick obj0"), (0, "place obj0"), (1, "open fridge"), (1, "pick obj1"), (1, "place obj1"),
@@ -166,7 +166,7 @@ def test_a_skill_cut_by_a_near_partner_is_an_event():
 
 
 def test_arriving_is_no_interruption():
-    kept = record(scripted(rules=Rules(interruption="off")))
+    kept = record_batch(scripted(rules=Rules(interruption="off")))
     assert [e for e in kept.events if e["kind"] == "interruption"] == []
 
 
@@ -209,7 +209,7 @@ def test_another_home_is_refused(wild):
 
 @pytest.mark.parametrize("tick", [0, 7, 20])
 def test_a_resumed_episode_goes_on_exactly(tick):
-    kept = record(scripted())
+    kept = record_batch(scripted())
     batch = resume(kept, tick, batches.home())
     poses = [batch.state.pose[0].copy()]
     while not batch.state.over[0]:
@@ -229,11 +229,11 @@ def test_what_policies_thought_is_kept(wild):
 
 
 def test_recording_can_stop_early():
-    assert record(scripted(), most=5).steps == 5
+    assert record_batch(scripted(), most=5).steps == 5
 
 
 def test_names_default_to_the_scripts():
-    assert record(scripted(), most=1).header["robots"] == ["first_half", "second_half"]
+    assert record_batch(scripted(), most=1).header["robots"] == ["first_half", "second_half"]
 
 
 def test_a_batch_with_autoreset_is_refused():
@@ -334,7 +334,7 @@ def test_the_same_game_gives_the_same_bytes(tmp_path):
         # Memory that was used before, so that bytes nobody writes differ.
         dirt = [np.full(size, ord(name), np.uint8) for size in range(1000, 6000)]
         del dirt
-        save_recording(tmp_path / name, record(scripted(), most=20))
+        save_recording(tmp_path / name, record_batch(scripted(), most=20))
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 

@@ -160,7 +160,7 @@ def test_a_frozen_partner_keeps_its_memory_through_an_episode():
     learner, frozen = player(batch), player(batch, seed=5, learns=False)
     collector = Collector(batch, [learner, frozen], slots([[0, 1]]))
     collector.collect(5)
-    before = frozen.memory[1].clone()
+    before = collector.actors.memory_of(1)[1].clone()
     seen = []
     act = frozen.policy.act
 
@@ -179,7 +179,7 @@ def test_an_exchanged_partner_begins_with_an_empty_memory():
     batch = make(size=1, rules=Rules(horizon=20))
     players = [player(batch), player(batch, seed=5, learns=False), player(batch, seed=6, learns=False)]
     collector = Collector(batch, players, slots([[0, 1]]))
-    players[2].memory[:] = 7.0
+    collector.actors.memory_of(2)[:] = 7.0
     first = []
     act = players[2].policy.act
 

@@ -1,11 +1,11 @@
-"""One game without clock or network: what a person's wishes do, and how a recording goes on with somebody else."""
+"""One game without clock or network: what a person's commands do, and how a recording continues with another partner."""
 
 import numpy as np
 import pytest
 import torch
 
 from helpers import batches, pages
-from housemates.agents.agent import Partner, learned, scripted
+from housemates.agents.agent import Agent, learned, scripted
 from housemates.policies.checkpoint import save_policy
 from housemates.policies.config import PolicyConfig
 from housemates.policies.policy import Policy
@@ -19,7 +19,7 @@ from housemates.web.messages import Refused
 NOBODY = scripted("noop")
 
 
-def begin(*team: Partner, episode: int = pages.EPISODE, task: str = "tidy_house") -> Game:
+def begin(*team: Agent, episode: int = pages.EPISODE, task: str = "tidy_house") -> Game:
     return new_game(batches.episodes(task), [batches.home()], episode, team)
 
 
@@ -38,7 +38,7 @@ def play(game: Game, most: int = 400) -> Game:
 def until_free(game: Game) -> None:
     """Play on until the person's robot has nothing to do any more."""
     game.tick()
-    while not game.over and (game.batch.state.action[0, game.human] != MUST_DECIDE or game._wish):
+    while not game.over and (game.batch.state.action[0, game.human] != MUST_DECIDE or game._queue):
         game.tick()
 
 
@@ -48,7 +48,7 @@ def same(one: np.ndarray, other: np.ndarray) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def policy(tmp_path_factory) -> Partner:
+def policy(tmp_path_factory) -> Agent:
     folder = tmp_path_factory.mktemp("policies") / "tiny"
     config = PolicyConfig(("state", "predicates"), "vector", features=16, hidden=16)
     save_policy(folder, Policy(config, seed=1), {})
@@ -97,7 +97,7 @@ def test_a_click_on_something_near_does_it_at_once():
 def test_a_click_on_a_goal_without_its_object_only_goes_there():
     game = begin(PERSON, NOBODY)
     game.click(entity("goal0"))
-    assert game._wish == [entity("goal0")]
+    assert game._queue == [entity("goal0")]
 
 
 def test_a_person_may_change_his_mind():
@@ -215,16 +215,16 @@ def test_a_swapped_script_begins_its_own_plan():
 
 def test_a_policy_remembers_the_episode_it_is_swapped_into(policy):
     game = play(begin(scripted("first_half"), policy), 30)
-    memory, kept = game.minds[1].memory.clone(), game.recorder.finish()
+    memory, kept = game.actors.memory_of(0)[1].clone(), game.recorder.finish()
     again = swap(kept, kept.steps, [None, policy], batches.home())
-    assert torch.equal(again.minds[1].memory, memory)
+    assert torch.equal(again.actors.memory_of(0)[1], memory)
 
 
 def test_a_policy_that_joins_late_has_seen_the_episode_so_far(policy):
     kept = pages.scripted()
     decisions = kept.decisions[(kept.decisions["robot"] == 1) & (kept.decisions["tick"] < 20)]
     assert (decisions["source"] == SCRIPTED).all()
-    memory = swap(kept, 20, [None, policy], batches.home()).minds[1].memory
+    memory = swap(kept, 20, [None, policy], batches.home()).actors.memory_of(0)[1]
     assert bool(memory.any()) == bool(len(decisions))
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from helpers import batches
-from housemates.agents.agent import Partner, scripted
+from housemates.agents.agent import Agent, scripted
 from housemates.cli.main import main
 from housemates.evaluation.rows import read_rows
 from housemates.recordings.recording import load_recording, replay
@@ -17,7 +17,7 @@ from housemates.web.games import export, find_games, game_rows, save_game
 
 def played(robot: int = 0):
     """A person at one robot picks an object; a script at the other does the second half."""
-    team: list[Partner] = [PERSON, scripted("second_half")] if robot == 0 else [scripted("second_half"), PERSON]
+    team: list[Agent] = [PERSON, scripted("second_half")] if robot == 0 else [scripted("second_half"), PERSON]
     game = new_game(batches.episodes(), [batches.home()], 12, team)
     game.click(ENTITIES.index("obj0"))
     while not game.over and game.batch.state.done_by[0, 0] < 0:

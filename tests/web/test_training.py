@@ -5,7 +5,7 @@ import json
 import pytest
 
 from helpers import pages
-from housemates.agents.agent import Partner, scripted, write_partners
+from housemates.agents.agent import Agent, scripted, write_partners
 from housemates.policies.checkpoint import save_policy
 from housemates.policies.config import PolicyConfig
 from housemates.policies.policy import Policy
@@ -50,7 +50,7 @@ def test_the_agent_of_a_second_stage_alone_plays_with_the_partners_that_were_nam
     config = {"method": "own", "task": "tidy_house", "observations": "state", "stages": [2], "training": TRAINING}
     (folder / "stage2").mkdir(parents=True)
     (folder / "config.json").write_text(json.dumps(config))
-    write_partners(RunFolder(folder).partners, [scripted("solo"), Partner("random", "random")], folder)
+    write_partners(RunFolder(folder).partners, [scripted("solo"), Agent("random", "random")], folder)
     watched = TrainingRun(folder)
     assert watched.rows(0)["checkpoint"] is None
     save_policy(folder / "stage2" / "agent", Policy(PolicyConfig.state(features=16, hidden=16)), {})

@@ -3,117 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib
-import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast, get_args
-
-import numpy as np
-import torch
-from torch import Tensor, nn
+from typing import Any, Literal, get_args
 
 from housemates.config import from_json, to_json
 from housemates.io import read_json, reading, write_json
-from housemates.policies.policy import Action
 from housemates.run_folder import AGENT, RESTORE, RunFolder, is_held_out, is_policy, is_run, policies_below, run_around
 from housemates.sim.scripts import SCRIPTS, script
-from housemates.tasks.actions import ACTIONS
-
-
-@dataclass(frozen=True)
-class Senses:
-    """What stands in for a `PolicyConfig`: the observations of a player without weights."""
-
-    observations: tuple[str, ...] = ()
-    pictures: tuple[str, ...] = ()
-    latent: int = 0
-    branches: bool = False
-    informed: bool = False
-    memory_size: int = 0
-
-
-class Outsider(nn.Module):
-    """Acts like a `Policy` that has no weights and no memory."""
-
-    def __init__(self, observations: Sequence[str] = ()) -> None:
-        super().__init__()
-        names = tuple(observations)
-        self.config = Senses(names, tuple(name for name in names if name in ("depth", "rgb")))
-
-    def initial_memory(self, n: int) -> Tensor:
-        """Nothing [n, 0]."""
-        return torch.zeros(n, 0)
-
-    def act(
-        self,
-        obs: dict[str, Tensor],
-        memory: Tensor,
-        latent: Tensor | None = None,
-        greedy: bool = False,
-        generator: torch.Generator | None = None,
-        privileged: Tensor | None = None,
-    ) -> Action:
-        """One decision of each of n robots, as `Policy.act`."""
-        action = self.choose(obs, len(memory), generator)
-        unknown = torch.full((len(memory),), torch.nan)
-        return Action(action, unknown, unknown, memory, torch.zeros(len(memory), len(ACTIONS)))
-
-    def choose(self, obs: dict[str, Tensor], n: int, generator: torch.Generator | None) -> Tensor:
-        """Actions [n] int64."""
-        raise NotImplementedError
-
-
-class Chance(Outsider):
-    """Any of the 25 actions, each as likely as the others."""
-
-    def choose(self, obs: dict[str, Tensor], n: int, generator: torch.Generator | None) -> Tensor:
-        """One uniform number for each robot."""
-        drawn = torch.rand(n, generator=generator) * len(ACTIONS)
-        return drawn.to(torch.int64).clamp(max=len(ACTIONS) - 1)
-
-
-class Function(Outsider):
-    """A function from observations [n, ...] by name to actions [n]; its attribute `observations` names what it sees."""
-
-    def __init__(self, place: str) -> None:
-        """place: module:function."""
-        function = find(place)
-        super().__init__(getattr(function, "observations", ("state", "predicates")))
-        self.place, self.function = place, function
-
-    def choose(self, obs: dict[str, Tensor], n: int, generator: torch.Generator | None) -> Tensor:
-        """What the function says."""
-        given = np.asarray(self.function({name: obs[name].cpu().numpy() for name in self.config.observations}))
-        fits = given.shape == (n,) and given.dtype.kind in "iu"
-        if not fits or (n and not 0 <= given.min() <= given.max() < len(ACTIONS)):
-            what = f"{given.dtype} {list(given.shape)}"
-            raise ValueError(f"{self.place} gave {what} for {n} robots - give one integer from 0 to 24 for each")
-        return torch.from_numpy(given.astype(np.int64))
-
-
-def find(place: str) -> Callable[[dict[str, np.ndarray]], Any]:
-    """The function at module:function; modules in the present folder are found as well."""
-    module, _, name = place.partition(":")
-    if not all(part.isidentifier() for part in (*module.split("."), name)):
-        raise ValueError(f"'{place}' is no function - write the partner as package.module:function")
-    here = str(Path.cwd())
-    try:
-        sys.path.insert(0, here)
-        found = getattr(importlib.import_module(module), name, None)
-    except ModuleNotFoundError as error:
-        raise ValueError(f"no module '{error.name}' for the partner '{place}' - write it as package.module:function") from error
-    finally:
-        sys.path.remove(here)
-    if not callable(found):
-        raise ValueError(f"no function '{name}' in {module} - write the partner as package.module:function")
-    return found
-
-
-if TYPE_CHECKING:
-    from housemates.policies.policy import Policy
 
 Kind = Literal["script", "learned", "latent", "random", "function", "person"]
 KINDS: tuple[str, ...] = get_args(Kind)
@@ -132,7 +31,7 @@ SHIPPED = Path(__file__).resolve().parent / "pretrained"
 
 
 @dataclass(frozen=True)
-class Partner:
+class Agent:
     """Somebody who can act."""
 
     name: str
@@ -162,7 +61,7 @@ def allow(places: Iterable[str]) -> None:
     NAMED.update(place for place in places if ":" in place)
 
 
-def write_partners(path: Path, partners: Sequence[Partner], run: Path) -> None:
+def write_partners(path: Path, partners: Sequence[Agent], run: Path) -> None:
     """Write a list of partners; folders inside the run's are written relative to it, so that the run can be moved."""
     rows = []
     for partner in partners:
@@ -173,7 +72,7 @@ def write_partners(path: Path, partners: Sequence[Partner], run: Path) -> None:
     write_json(path, {LIST: rows})
 
 
-def read_partners(path: Path, run: Path) -> list[Partner]:
+def read_partners(path: Path, run: Path) -> list[Agent]:
     """The inverse of `write_partners`; all folders are absolute.
 
     A file must not run code: a function in it is refused unless somebody has named the same one here (see `allow`).
@@ -184,7 +83,7 @@ def read_partners(path: Path, run: Path) -> list[Partner]:
     rows = listed.get(LIST)
     if not isinstance(rows, list) or len(listed) > 1:
         raise ValueError(f"{path} is no list of partners - {RESTORE}")
-    found = [_placed(from_json(Partner, row, str(path)), run) for row in rows]
+    found = [_placed(from_json(Agent, row, str(path)), run) for row in rows]
     for partner in found:
         if partner.kind == "function" and partner.path not in NAMED:
             raise ValueError(
@@ -194,7 +93,7 @@ def read_partners(path: Path, run: Path) -> list[Partner]:
     return found
 
 
-def population(run: Path | str) -> list[Partner]:
+def population(run: Path | str) -> list[Agent]:
     """The population of a run, in order, named RUN/0, RUN/1, ... or RUN/z0, ...
 
     A run whose first stage is not complete yet consists of the members it has written so far.
@@ -210,7 +109,7 @@ def population(run: Path | str) -> list[Partner]:
     return [learned(member, f"{run.name}/{int(member.name)}", _run_meta(run)) for member in members]
 
 
-def agent(run: Path | str) -> Partner:
+def agent(run: Path | str) -> Agent:
     """The coordination agent of a run."""
     run = Path(run).resolve()
     place = RunFolder(run)
@@ -219,7 +118,7 @@ def agent(run: Path | str) -> Partner:
     return learned(place.agent, f"{run.name}/{AGENT}", _run_meta(run) | {"stage": 2})
 
 
-def learned(folder: Path | str, name: str, more: dict[str, Any] | None = None) -> Partner:
+def learned(folder: Path | str, name: str, more: dict[str, Any] | None = None) -> Agent:
     """The policy in a folder; a policy with a latent is told by its first one (see `latents`)."""
     from housemates.policies.checkpoint import read_description
 
@@ -229,10 +128,10 @@ def learned(folder: Path | str, name: str, more: dict[str, Any] | None = None) -
     meta = {"observations": seen_as(config["observations"])} | (more or {}) | described["meta"]
     meta |= {"sha256": described["weights"].get("sha256", ""), "robots": config["robots"], "holdout": is_held_out(folder)}
     latent = config.get("latent", 0)
-    return Partner(name, "latent" if latent else "learned", str(folder), 0 if latent else -1, meta=meta)
+    return Agent(name, "latent" if latent else "learned", str(folder), 0 if latent else -1, meta=meta)
 
 
-def latents(folder: Path | str, name: str, more: dict[str, Any] | None = None) -> list[Partner]:
+def latents(folder: Path | str, name: str, more: dict[str, Any] | None = None) -> list[Agent]:
     """Everybody a policy folder holds: itself, or one partner for each of its latents."""
     from housemates.policies.checkpoint import read_description
 
@@ -249,21 +148,22 @@ def seen_as(observations: Sequence[str]) -> str:
     return words.get(tuple(observations), "+".join(observations))
 
 
-def is_holdout(partner: Partner) -> bool:
+def is_holdout(partner: Agent) -> bool:
     """Whether a partner belongs to the evaluation, so that nobody may train with it."""
     if partner.kind == "script":
         return partner.script in HOLDOUT_SCRIPTS
     return bool(partner.meta.get("holdout")) or (partner.kind in ("learned", "latent") and is_held_out(partner.path))
 
 
-def scripted(name: str) -> Partner:
+def scripted(name: str) -> Agent:
     """A scripted robot by name."""
-    return Partner(f"script/{name}", "script", script=name, meta={"holdout": name in HOLDOUT_SCRIPTS})
+    return Agent(f"script/{name}", "script", script=name, meta={"holdout": name in HOLDOUT_SCRIPTS})
 
 
-def resolve(text: str, task: str | None = None) -> list[Partner]:
-    """Whom a text means: script/NAME, random, a run's folder (its population), RUN/agent, RUN/3, RUN/z5, the folder of a
-    policy, package.module:function, or what comes with the package: its name, or pretrained/ and the beginning of it.
+def resolve(text: str, task: str | None = None) -> list[Agent]:
+    """Whom a text means: script/NAME (or NAME alone), random, a run's folder (its population), RUN/agent, RUN/3, RUN/z5, the
+    folder of a policy, package.module:function, or what comes with the package: its name, or pretrained/ and the beginning of
+    it.
 
     With a task, policies that were trained for another one are refused.
     """
@@ -275,17 +175,17 @@ def resolve(text: str, task: str | None = None) -> list[Partner]:
     return found
 
 
-def resolve_all(texts: Iterable[str], task: str | None = None) -> list[Partner]:
+def resolve_all(texts: Iterable[str], task: str | None = None) -> list[Agent]:
     """Everybody several texts mean, each once; equal names of different folders are told apart by their parents."""
-    found: list[Partner] = []
+    found: list[Agent] = []
     for text in texts:
         found += [p for p in resolve(text, task) if not any(_same(p, other) for other in found)]
     often = Counter(p.name for p in found)
     return [dataclasses.replace(p, name=_longer(p)) if often[p.name] > 1 else p for p in found]
 
 
-def load(partner: Partner) -> Policy | None:
-    """What acts for a partner; None for scripts (the simulator moves them) and people."""
+def load(partner: Agent) -> Any:
+    """What acts for a partner as a `Policy` does; None for scripts (the simulator moves them) and people."""
     if partner.kind in ("learned", "latent"):
         from housemates.policies.checkpoint import load_policy, read_description
 
@@ -294,12 +194,13 @@ def load(partner: Partner) -> Policy | None:
             raise ValueError(f"{partner.path} is not the policy it was when '{partner.name}' was chosen - restore it")
         return load_policy(partner.path)
     if partner.kind in ("random", "function"):
-        # They are no networks, but whoever plays asks them as if they were.
-        return cast("Policy", Chance() if partner.kind == "random" else Function(partner.path))
+        from housemates.agents.functions import FunctionPolicy, RandomPolicy, find
+
+        return RandomPolicy() if partner.kind == "random" else FunctionPolicy(find(partner.path), name=partner.path)
     return None
 
 
-def shipped() -> list[Partner]:
+def shipped() -> list[Agent]:
     """Policies that come with the package, named by their place in it."""
     found = []
     for place in policies_below(SHIPPED):
@@ -307,10 +208,11 @@ def shipped() -> list[Partner]:
     return found
 
 
-def _resolve(text: str) -> list[Partner]:
+def _resolve(text: str) -> list[Agent]:
     if text == "random":
-        return [Partner("random", "random")]
-    if text.startswith("script/"):
+        return [Agent("random", "random")]
+    place = Path(text)
+    if text.startswith("script/") or (text in SCRIPTS and not place.exists()):
         name = text.removeprefix("script/")
         script(name)
         return [scripted(name)]
@@ -323,9 +225,11 @@ def _resolve(text: str) -> list[Partner]:
     if is_run(place.parent):
         return [_part(place.parent, place.name)]
     if ":" in text:
+        from housemates.agents.functions import find
+
         find(text)
         allow([text])
-        return [Partner(text, "function", text)]
+        return [Agent(text, "function", text)]
     everybody = shipped()
     wanted = text.removeprefix(PRETRAINED)
     begins = f"/{wanted}-" if text.startswith(PRETRAINED) else f"/{wanted}/"
@@ -341,7 +245,7 @@ def _resolve(text: str) -> list[Partner]:
     )
 
 
-def _part(run: Path, part: str) -> Partner:
+def _part(run: Path, part: str) -> Agent:
     """One of a run: agent, 3, z5."""
     if part == AGENT:
         return agent(run)
@@ -351,7 +255,7 @@ def _part(run: Path, part: str) -> Partner:
     return everybody[part]
 
 
-def _placed(partner: Partner, run: Path) -> Partner:
+def _placed(partner: Agent, run: Path) -> Agent:
     if partner.kind not in ("learned", "latent") or Path(partner.path).is_absolute():
         return partner
     return dataclasses.replace(partner, path=str((run / partner.path).resolve()))
@@ -371,12 +275,12 @@ def _run_meta(folder: Path) -> dict[str, Any]:
         }
 
 
-def _same(one: Partner, other: Partner) -> bool:
+def _same(one: Agent, other: Agent) -> bool:
     """Whether two partners are the same whatever they are called."""
     return (one.kind, one.path, one.latent, one.script) == (other.kind, other.path, other.latent, other.script)
 
 
-def _longer(partner: Partner) -> str:
+def _longer(partner: Agent) -> str:
     """A name with the folder the run lies in."""
     run = run_around(partner.path)
     return partner.name if run is None else f"{run.parent.name}/{partner.name}"

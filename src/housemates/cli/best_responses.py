@@ -9,17 +9,15 @@ from typing import TYPE_CHECKING
 
 from tyro.conf import Positional
 
-from housemates.cli.evaluate import common_rules, show, strangers
-from housemates.cli.holdouts import trained
+from housemates.cli.evaluate import show
 from housemates.cli.homes import SplitName, TaskName, load_homes, load_set
-from housemates.cli.train import ObservationsName, PresetName
 from housemates.envs.loading import progress
 from housemates.run_folder import ROWS, RunFolder, is_run, runs_in
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from housemates.agents.agent import Partner
+    from housemates.agents.agent import Agent
 
 
 def best_responses(
@@ -29,8 +27,8 @@ def best_responses(
     task: TaskName,
     holdouts: tuple[Path, ...] = (),
     seeds: tuple[int, ...] = (0,),
-    preset: PresetName = "state",
-    observations: ObservationsName | None = None,
+    preset: str = "state",
+    observations: str | None = None,
     decisions: int | None = None,
     steps: int | None = None,
     change: tuple[str, ...] = (),
@@ -65,13 +63,17 @@ def best_responses(
         quiet: Show nothing while training.
     """
     from housemates.agents.agent import BEST_RESPONSE
+    from housemates.config import chosen
     from housemates.evaluation.crossplay import check_count, crossplay, identity
+    from housemates.evaluation.evaluate import common_rules, strangers
     from housemates.evaluation.holdouts import learned_holdouts
-    from housemates.evaluation.protocol import response_pairs
+    from housemates.evaluation.protocol import response_pairs, summary
     from housemates.evaluation.rows import write_rows
     from housemates.io import check_place
     from housemates.methods.ego import check_partners
+    from housemates.runs.presets import PRESETS
     from housemates.runs.run import partners_of, read
+    from housemates.runs.train import train_one
 
     if not seeds:
         raise ValueError("best responses of which seeds? - give --seeds, such as 0 1 2")
@@ -81,6 +83,7 @@ def best_responses(
     homes = load_homes(split)
     played = load_set(task, split, homes)
     check_count(episodes, played)
+    chosen(PRESETS, preset, "preset")
     found = strangers(task, partners, holdouts)
     names = named(found)
     for partner in found:
@@ -93,7 +96,7 @@ def best_responses(
         begin = {"method": BEST_RESPONSE, "task": task, "preset": preset, "seed": seed, "change": change}
         if is_run(run) and [identity(p) for p in partners_of(run)] != [identity(partner)]:
             raise ValueError(f"{run} answers another partner of that name, or it has changed since - choose another --out")
-        if not trained(run, begin | {"population": (names[partner.name],)}, always, until):
+        if not train_one(run, begin | {"population": (names[partner.name],)}, always, until):
             print(f"paused - continue with the same command; {done} of {len(wanted)} are trained in {folder}")
             return
     runs = runs_in(folder)
@@ -103,11 +106,11 @@ def best_responses(
         threads = len(os.sched_getaffinity(0))
         rows = crossplay(pairs, played, homes, common_rules(runs), count=episodes, threads=threads, progress=report)
     write_rows(folder / ROWS, rows)
-    show(rows)
+    show(summary(rows))
     print(f"{len(runs)} best responses - BR-Prox of a run: housemates report RUN {folder / ROWS}")
 
 
-def named(partners: Sequence[Partner]) -> dict[str, str]:
+def named(partners: Sequence[Agent]) -> dict[str, str]:
     """For each partner, by its name, a text that means it and nobody else."""
     from housemates.agents.agent import resolve
     from housemates.evaluation.crossplay import identity

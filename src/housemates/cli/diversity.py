@@ -11,7 +11,7 @@ from housemates.cli.homes import SplitName, TaskName, load_homes, load_set
 from housemates.envs.loading import progress
 
 if TYPE_CHECKING:
-    from housemates.agents.agent import Partner
+    from housemates.agents.agent import Agent
     from housemates.sim.rules import Rules
 
 
@@ -69,7 +69,7 @@ def diversity(
     print(f"\n{files[0]}, {files[1].name}, {files[2].name}")
 
 
-def setting(run: Path | None, members: list[Partner], task: str | None) -> tuple[str, int, Rules | None]:
+def setting(run: Path | None, members: list[Agent], task: str | None) -> tuple[str, int, Rules | None]:
     """Task, number of robots and rules of the games: the run's, or what the members say."""
     if run is not None:
         from housemates.runs.run import read

@@ -8,7 +8,6 @@ from typing import Annotated, Literal
 
 from tyro.conf import arg
 
-from housemates.cli.evaluate import of_list
 from housemates.cli.homes import SplitName, TaskName, load_homes, load_set
 from housemates.envs.loading import progress
 
@@ -33,7 +32,7 @@ def export(
     """Let agents play with partners, or take games that people have played, and write every decision as a dataset.
 
     One row per decision with what the robot sensed, what it chose, how likely that was, what it earned until its next decision,
-    who moved it, and how the game ended. `housemates.datasets.load(folder)` reads it.
+    who moved it, and how the game ended. `housemates.load_dataset(folder)` reads it.
 
     Args:
         agents: Who is the agent of the games: script/solo, RUN/agent, RUN/3, RUN/z5, ... as for `housemates evaluate`.
@@ -53,6 +52,7 @@ def export(
         out: The folder, which must not exist yet.
     """
     from housemates.datasets.write import check_folder
+    from housemates.evaluation.evaluate import of_list
 
     if (games is None) == (not agents):
         raise ValueError("export what? - give --agents with --partners, or --games with a folder of games")
@@ -78,7 +78,7 @@ def export(
             )  # fmt: skip
     bytes_there = sum(file.stat().st_size for file in out.iterdir())
     print(f"{counts['games']} games, {counts['successes']} of them successes, {counts['decisions']} decisions")
-    print(f"{out}: {bytes_there / 1e6:.1f} MB - read it with: housemates.datasets.load({str(out)!r})")
+    print(f"{out}: {bytes_there / 1e6:.1f} MB - read it with: housemates.load_dataset({str(out)!r})")
 
 
 def _of_people(folder: Path, out: Path, observations: tuple[str, ...], size: int, robots_of: str, only: str) -> dict[str, int]:

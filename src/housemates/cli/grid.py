@@ -3,31 +3,28 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from housemates.cli.homes import ObservationsName, SplitName, TaskName
-from housemates.cli.train import MethodName, PresetName
 
 if TYPE_CHECKING:
     from housemates.grid.plan import Grid
 
-GridName = Literal["paper", "main", "ablations", "observations", "smoke"]
-
 
 def benchmark(
     out: Path,
-    grid: GridName | None = None,
+    grid: str | None = None,
     tasks: tuple[TaskName, ...] | None = None,
-    methods: tuple[MethodName, ...] | None = None,
+    methods: tuple[str, ...] | None = None,
     seeds: tuple[int, ...] | None = None,
-    preset: PresetName | None = None,
+    preset: str | None = None,
     observations: ObservationsName | None = None,
     decisions: int | None = None,
     steps: int | None = None,
     change: tuple[str, ...] | None = None,
     workers: int | None = None,
     holdout_seeds: tuple[int, ...] | None = None,
-    holdout_preset: PresetName | None = None,
+    holdout_preset: str | None = None,
     holdout_decisions: int | None = None,
     holdout_steps: int | None = None,
     split: SplitName | None = None,

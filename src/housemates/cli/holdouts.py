@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from tyro.conf import Positional
 
 from housemates.cli.homes import TaskName, load_homes, load_set
-from housemates.cli.train import ObservationsName, PresetName, check_same, train
-from housemates.run_folder import RunFolder, is_run
+from housemates.config import chosen
+from housemates.run_folder import RunFolder
 
 
 def list_holdouts(folders: Positional[tuple[Path, ...]] = (), /, task: TaskName | None = None) -> None:
@@ -46,8 +44,8 @@ def list_holdouts(folders: Positional[tuple[Path, ...]] = (), /, task: TaskName 
 def train_holdouts(
     task: TaskName,
     seeds: tuple[int, ...] = (100, 101, 102, 103),
-    preset: PresetName = "state",
-    observations: ObservationsName | None = None,
+    preset: str = "state",
+    observations: str | None = None,
     decisions: int | None = None,
     steps: int | None = None,
     change: tuple[str, ...] = (),
@@ -75,9 +73,12 @@ def train_holdouts(
     """
     from housemates.evaluation.holdouts import METHOD, mark, measure, read_mark
     from housemates.io import check_place
+    from housemates.runs.presets import PRESETS
+    from housemates.runs.train import train_one
 
     if not seeds:
         raise ValueError("holdouts of which seeds? - give --seeds, such as 100 101 102 103")
+    chosen(PRESETS, preset, "preset").policy(observations or PRESETS[preset].observations, 2)
     check_place(RunFolder(out).mark)
     until = None if hours is None else time.monotonic() + hours * 3600
     always = {"observations": observations, "decisions": decisions, "steps": steps, "workers": workers, "quiet": quiet}
@@ -85,7 +86,7 @@ def train_holdouts(
         folder = out / f"{METHOD}-{task}-{preset}-{seed}"
         begin = {"method": METHOD, "task": task, "preset": preset, "seed": seed, "change": change}
         # Marked before it exists, so that nobody takes it for a partner while it is trained.
-        if not trained(folder, begin, always, until, lambda folder=folder: mark(folder)):
+        if not train_one(folder, begin, always, until, lambda folder=folder: mark(folder)):
             break
         if not read_mark(folder).get("members"):
             homes = load_homes("dev")
@@ -109,41 +110,3 @@ def ship(runs: Positional[tuple[Path, ...]], /, root: Path | None = None) -> Non
     for run in [run for folder in runs for run in runs_in(folder)]:
         for place in copy(run, root):
             print(f"{place} ({sum(f.stat().st_size for f in place.iterdir()) / 1000:.0f} kB)")
-
-
-def trained(
-    folder: Path,
-    begin: dict[str, Any],
-    always: dict[str, Any],
-    until: float | None,
-    first: Callable[[], None] | None = None,
-) -> bool:
-    """Train one run of several, from its beginning or from where it stopped; whether it is complete then.
-
-    A run that is there and was asked for otherwise is refused.
-
-    begin, always: arguments of `train` for a new run only, and for any; until: when to pause, on the monotonic clock; first: to
-    do before a new run is made.
-    """
-    from housemates.runs.run import read
-    from housemates.training.distributed import under_torchrun
-
-    if under_torchrun():
-        raise ValueError("this command trains several runs and starts their workers itself - use --workers instead of torchrun")
-    there = is_run(folder)
-    if there:
-        # How many workers trained it does not matter once it is complete; `train` asks if it is not.
-        left_out = ("change", "population", "quiet", "workers")
-        check_same(read(folder), {k: v for k, v in (begin | always).items() if k not in left_out}, folder)
-        if RunFolder(folder).complete():
-            return True
-    left = None if until is None else (until - time.monotonic()) / 3600
-    if left is not None and left <= 0:
-        return False
-    if there:
-        train(resume=folder, hours=left, **always)
-    else:
-        if first is not None:
-            first()
-        train(out=folder, hours=left, **begin, **always)
-    return RunFolder(folder).complete()

@@ -48,10 +48,9 @@ SplitName = Annotated[str, word("train|dev|eval|test|varied|kitchens|replicacad|
 
 def observations_name(text: str) -> str:
     """The word for observations; sensors that are given as package.module:NAME are registered."""
-    from housemates.sim.sensors import SENSORS, sensor_names, sensors_word
+    from housemates.sim.sensors import resolve_sensors
 
-    names = [SENSORS.named(name).name if ":" in name else name for name in text.split("+")]
-    return sensors_word(sensor_names("+".join(names)))
+    return resolve_sensors(text)
 
 
 ObservationsName = Annotated[str, word("state|depth|blind|predicates|rgb|NAME+NAME+...", observations_name)]

@@ -14,7 +14,7 @@ from housemates.envs.loading import progress
 from housemates.run_folder import runs_in
 
 if TYPE_CHECKING:
-    from housemates.agents.agent import Partner
+    from housemates.agents.agent import Agent
 
 COLUMNS = ("name", "kind", "task", "sees", "method", "seed", "decisions", "success")
 
@@ -100,11 +100,11 @@ def ship_partners(runs: Positional[tuple[Path, ...]], /, root: Path | None = Non
         print(f"{place} ({sum(f.stat().st_size for f in place.iterdir()) / 1000:.0f} kB)")
 
 
-def of_run(run: Path) -> list[Partner]:
+def of_run(run: Path) -> list[Agent]:
     """Members and agent of a run, as far as they have been trained; a run that cannot be read is told in a line."""
     from housemates.agents.agent import agent, population
 
-    found: list[Partner] = []
+    found: list[Agent] = []
     for what in (population, lambda folder: [agent(folder)]):
         try:
             found += what(run)
@@ -115,7 +115,7 @@ def of_run(run: Path) -> list[Partner]:
     return found
 
 
-def row(partner: Partner) -> tuple[str, ...]:
+def row(partner: Agent) -> tuple[str, ...]:
     """A partner as a line of the table; success is that of members with themselves or in training, of what comes with the
     package on dev with its mate, of an agent with the partners of its training."""
     meta = partner.meta

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import ExitStack
 from pathlib import Path
 
 from tyro.conf import Positional
-
-from housemates.envs.loading import progress
-from housemates.run_folder import RunFolder
 
 
 def report(
@@ -33,24 +28,10 @@ def report(
         holdouts: Run folders of partners in the rows that do not come with the package, for the films.
         seed: Of the bootstrap intervals.
     """
-    from housemates.reports.report import Options, write_report
+    from housemates.reports import report as reports
     from housemates.reports.tables import console
 
-    if not runs:
-        raise ValueError("no run was given - for example: housemates report runs/main")
-    if out is None:
-        out = RunFolder(runs[0]).report if len(runs) == 1 and runs[0].is_dir() else Path("report")
-
-    with ExitStack() as stack:
-        shown: dict[str, Callable[[int, int], None]] = {}
-
-        def tell(what: str, done: int, total: int) -> None:
-            if what not in shown:
-                stack.close()
-                shown[what] = stack.enter_context(progress(what))
-            shown[what](done, total)
-
-        written = write_report(runs, out, Options(split, greedy, films, holdouts, seed), tell)
+    written = reports.report(runs, out, split=split, greedy=greedy, films=films, holdouts=holdouts, seed=seed)
     for table in written.headline:
         print(console(table))
         print()

@@ -159,7 +159,7 @@ def show_page(
 
 def play_scripted(task: str, split: str, episode: int, scripts: tuple[str, ...], speed: SpeedName | None = None) -> Recording:
     """One episode of a split, robot r following the plan scripts[r], from its stored start."""
-    from housemates.recordings.recording import record
+    from housemates.recordings.recording import record_batch
     from housemates.sim.batch import Batch
     from housemates.sim.rules import Rules
     from housemates.sim.scripts import script
@@ -179,7 +179,7 @@ def play_scripted(task: str, split: str, episode: int, scripts: tuple[str, ...],
     for robot, name in enumerate(scripts):
         batch.script(robot, script(name))
     batch.reset(np.zeros(1, np.int32))
-    return record(batch)
+    return record_batch(batch)
 
 
 def tell(recording: Recording) -> None:

@@ -1,5 +1,5 @@
-"""Games as data to learn from: written by `housemates export`, read with `load`."""
+"""Games as data to learn from: written by `housemates export`, read with `load_dataset`."""
 
-from housemates.datasets.dataset import describe, load
+from housemates.datasets.dataset import describe, load_dataset
 
-__all__ = ["describe", "load"]
+__all__ = ["describe", "load_dataset"]

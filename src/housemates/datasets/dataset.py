@@ -82,7 +82,7 @@ def describe(folder: Path | str) -> dict[str, Any]:
         return unseal(DESCRIPTION, found)
 
 
-def load(folder: Path | str, names: Sequence[str] | None = None, check: bool = True) -> dict[str, np.ndarray]:
+def load_dataset(folder: Path | str, names: Sequence[str] | None = None, check: bool = True) -> dict[str, np.ndarray]:
     """Columns and arrays by name, each with one entry per decision; names: only these (default: everything).
 
     The files of what is wanted are compared with their checksums, which means to read them all once; check=False leaves that

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from housemates.agents.agent import Partner
+from housemates.agents.agent import Agent
 from housemates.config import to_json
 from housemates.datasets.dataset import ROLES
 from housemates.datasets.write import Seat, Writer, check_folder, roles, told
@@ -54,11 +54,11 @@ def export_recordings(
         if (one.header["task"], one.robots, one.rules) != (first.header["task"], first.robots, first.rules):
             raise ValueError("the games are of different tasks or rules - put those of each into a folder of their own")
     shapes = Senses(batch_of(first, (homes or {}).get(first.header["home"])), observations, pixels).shapes
-    agents: dict[str, Partner] = {}
+    agents: dict[str, Agent] = {}
     with Writer(folder, shapes) as writer:
         for count, recording in enumerate(ended, 1):
             header, human = recording.header, int(recording.header["game"]["human"])
-            team = [Partner(who["name"], who["kind"], **_more(who)) for who in header["game"]["team"]]
+            team = [Agent(who["name"], who["kind"], **_more(who)) for who in header["game"]["team"]]
             agent = next((r for r in range(recording.robots) if r != human), human)
             seats = [Seat(who, role) for who, role in zip(team, roles(len(team), agent), strict=True)]
             kept = [robots_of in ("all", seat.role) for seat in seats]
@@ -81,7 +81,7 @@ def export_recordings(
                 "homes": {r.header["home"]: r.header["home_hash"] for r in sorted(ended, key=lambda r: r.header["home"])},
                 "rules": to_json(first.rules),
                 "agents": [told(who) for who in agents.values()],
-                "partners": [told(Partner(PERSON, "person"))],
+                "partners": [told(Agent(PERSON, "person"))],
             }
         )
     return {"games": writer.games, "decisions": writer.decisions, "successes": int(writer.successes)}

@@ -13,7 +13,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 
 from housemates import __version__
-from housemates.agents.agent import Partner
+from housemates.agents.agent import Agent
 from housemates.datasets.dataset import (
     COLUMNS,
     DESCRIPTION,
@@ -40,7 +40,7 @@ KNOWN = ("method", "observations", "task", "seed", "decisions", "sha256", "holdo
 class Seat(NamedTuple):
     """Who moved one robot of a game."""
 
-    who: Partner
+    who: Agent
     role: str
     """One of ROLES."""
 
@@ -187,7 +187,7 @@ class _Growing:
         np.lib.format.write_array_header_1_0(self.file, header)
 
 
-def told(partner: Partner) -> dict[str, Any]:
+def told(partner: Agent) -> dict[str, Any]:
     """A player as dataset.json tells of it: nothing about folders of this machine."""
     known = {name: partner.meta[name] for name in KNOWN if partner.meta.get(name) not in (None, "")}
     return {"name": partner.name, "kind": partner.kind, "latent": partner.latent, **known}

@@ -1,1 +1,1 @@
-"""The public faces of the simulator: PettingZoo (`parallel`) and Gymnasium (`vector`). Thin; the core is `sim.Batch`."""
+"""Environments over `sim.Batch`: PettingZoo (`parallel`), Gymnasium (`single`, `vector`, `ids`), Stable-Baselines3 (`sb3`)."""

@@ -43,7 +43,7 @@ def make(
     task: str,
     robots: int = 2,
     split: str = "train",
-    observations: Sequence[str] = ("depth", "state"),
+    observations: str | Sequence[str] = "depth",
     size: int = 64,
     control: str = "skills",
     every_tick: bool = False,
@@ -62,7 +62,9 @@ def make(
         task: `tidy_house`, `set_table` or `prepare_groceries`.
         robots: 1 to 4.
         split: homes and episodes to play: `train`, `dev`, `eval` or `test`.
-        observations: among depth, rgb, segmentation, state, predicates, gps_compass and window (docs/observations.md).
+        observations: a list of depth (metres), rgb, segmentation, state, predicates, gps_compass and window
+            (docs/observations.md); or one word of `housemates train --observations` for what its policies see: "depth" is
+            depth and state, "rgb" rgb and state, "state" state and predicates, "predicates" and "blind" (state) alone.
         size: side of the pictures, pixels.
         control: `skills` (25 decisions) or `low_level` (ten numbers, docs/control.md).
         every_tick: return after each simulation step instead of running until somebody must decide.

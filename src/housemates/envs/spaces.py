@@ -14,7 +14,7 @@ from housemates.homes.home import Home
 from housemates.sim.batch import Batch
 from housemates.sim.control import NUMBERS
 from housemates.sim.rules import Rules
-from housemates.sim.sensors import SENSORS
+from housemates.sim.sensors import SENSORS, sensor_names
 from housemates.tasks.actions import ACTIONS
 from housemates.tasks.episodes import Episodes
 from housemates.tasks.task import Task
@@ -30,9 +30,9 @@ def observations_offered() -> tuple[str, ...]:
     return tuple(sensor.name for sensor in SENSORS.everything().values() if not sensor.training_only)
 
 
-def check_names(observations: Sequence[str]) -> tuple[str, ...]:
-    """The names of observations, if all are known and none comes twice."""
-    names = (observations,) if isinstance(observations, str) else tuple(observations)
+def check_names(observations: str | Sequence[str]) -> tuple[str, ...]:
+    """The names of observations, if all are known and none comes twice; a word of `train --observations` stands for its set."""
+    names = sensor_names(observations) if isinstance(observations, str) else tuple(observations)
     offered = ", ".join(observations_offered())
     for name in names:
         if SENSORS.find(name).training_only:

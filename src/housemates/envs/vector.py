@@ -45,7 +45,7 @@ def make_vec(
     partner: Any = "noop",
     robots: int = 2,
     split: str = "train",
-    observations: Sequence[str] = ("depth", "state"),
+    observations: str | Sequence[str] = "depth",
     size: int = 64,
     control: str = "skills",
     seed: int = 0,
@@ -70,7 +70,9 @@ def make_vec(
             with `act(obs, memory)` and `initial_memory(n)`; or a list with one of these for each other robot.
         robots: robots in a home, the learner included: 1 to 4.
         split: homes and episodes to play: `train`, `dev`, `eval` or `test`.
-        observations: among depth, rgb, segmentation, state, predicates, gps_compass and window (docs/observations.md).
+        observations: a list of depth (metres), rgb, segmentation, state, predicates, gps_compass and window
+            (docs/observations.md); or one word of `housemates train --observations` for what its policies see: "depth" is
+            depth and state, "rgb" rgb and state, "state" state and predicates, "predicates" and "blind" (state) alone.
         size: side of the pictures, pixels.
         control: `skills` (25 decisions) or `low_level` (ten numbers, docs/control.md).
         seed: of the first episodes; `reset(seed=...)` starts again from another.
@@ -137,13 +139,24 @@ class HomesEnv(VectorEnv):
         self.batch.reset(np.full(self.num_envs, -1) if chosen is None else np.asarray(chosen))
         for partner in self.partners:
             partner.forget(np.ones(self.num_envs, np.bool_))
-        return self._observe(), {}
+        return self.observe(), {}
 
     def step(self, actions: np.ndarray) -> tuple[dict, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """Give robot 0 of every home an action [N] (or [N, 10]) and run all homes until it must decide again.
 
         infos: `duration` [N] simulation steps, `outcome` [N] (index into `sim.state.OUTCOMES`), `subgoals` [N] new sub-goals
         since the last decision, and `final_obs` where it was asked for.
+        """
+        infos, reward, done = self.play(actions)
+        if done.any():
+            self._begin_again(done, infos)
+        truncated = done & (infos["outcome"] == TIMEOUT)
+        return self.observe(), reward, done & ~truncated, truncated, infos
+
+    def play(self, actions: np.ndarray) -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]:
+        """Run all homes until robot 0 must decide again or the episode is over: infos, rewards [N] and which [N] are over.
+
+        Without autoreset in the batch, homes whose episode is over stay as they are.
         """
         chosen = self._check(actions)
         reward, done = np.zeros(self.num_envs), np.zeros(self.num_envs, np.bool_)
@@ -162,11 +175,7 @@ class HomesEnv(VectorEnv):
             running &= ~ready
             if self.control == "skills":
                 chosen[:, 0] = -1
-        infos: dict[str, Any] = {"duration": duration, "outcome": outcome, "subgoals": subgoals}
-        if done.any():
-            self._begin_again(done, infos)
-        truncated = done & (outcome == TIMEOUT)
-        return self._observe(), reward, done & ~truncated, truncated, infos
+        return {"duration": duration, "outcome": outcome, "subgoals": subgoals}, reward, done
 
     def render(self) -> tuple[np.ndarray, ...] | None:
         """Every home in the chosen view, uint8 [512, 512, 3] each; None without a render mode."""
@@ -204,7 +213,7 @@ class HomesEnv(VectorEnv):
     def _begin_again(self, done: np.ndarray, infos: dict[str, Any]) -> None:
         """The next episodes in the homes of a mask [N]; without autoreset their last observations are kept first."""
         if not self.batch.autoreset:
-            last, final = self._observe(done), np.full(self.num_envs, None, object)
+            last, final = self.observe(done), np.full(self.num_envs, None, object)
             for e in np.flatnonzero(done):
                 final[e] = {name: values[e] for name, values in last.items()}
             infos["final_obs"], infos["_final_obs"] = final, done.copy()
@@ -212,7 +221,7 @@ class HomesEnv(VectorEnv):
         for partner in self.partners:
             partner.forget(done)
 
-    def _observe(self, which: np.ndarray | None = None) -> dict[str, np.ndarray]:
+    def observe(self, which: np.ndarray | None = None) -> dict[str, np.ndarray]:
         """What robot 0 of the homes in which [N] (default: all) sees, in arrays of their own."""
         mask = np.zeros((self.num_envs, self.batch.robots), np.bool_)
         mask[:, 0] = True if which is None else which

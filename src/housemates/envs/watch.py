@@ -6,7 +6,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from housemates.render.pictures import NEAR
+from housemates.renderer.pictures import NEAR
 from housemates.sim.batch import Batch
 from housemates.sim.cameras import Cameras, follow, overhead
 
@@ -42,6 +42,5 @@ def _above(batch: Batch, home: int) -> np.ndarray:
 def _cameras(batch: Batch, near: float) -> Cameras:
     kept = _known.setdefault(batch, {})
     if near not in kept:
-        shared = (batch.world, batch.episodes, batch.homes, batch.size, batch.robots)
-        kept[near] = Cameras(*shared, PIXELS, hide=("ceiling",), hfov=FOV, near=near)
+        kept[near] = batch.new_cameras(PIXELS, hide=("ceiling",), hfov=FOV, near=near)
     return kept[near]

@@ -1,6 +1,6 @@
 """Any agents with any partners on the same episodes: who plays whom, and what of it is written down as rows.
 
-The games themselves are played by `play`. An agent and the strangers it meets are `Partner` entries alike.
+The games themselves are played by `play`. An agent and the strangers it meets are `Agent` entries alike.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from housemates.agents import agent as registry
-from housemates.agents.agent import Partner
+from housemates.agents.actors import Actor, check_robots, load_actors
+from housemates.agents.agent import Agent
 from housemates.evaluation.holdouts import budget, origin, run_of
-from housemates.evaluation.play import Mind, Played, play
+from housemates.evaluation.play import Played, play
 from housemates.evaluation.resume import Kept
 from housemates.evaluation.rows import AGENT, NOBODY, PARTNER, join_rows, make_rows
 from housemates.homes.home import Home
@@ -29,11 +30,9 @@ from housemates.training.trainer import environment_hash
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from housemates.policies.policy import Policy
-
 SOLO = registry.scripted("solo")
 """The agent of the control `solo`."""
-RANDOM = Partner("random", "random")
+RANDOM = Agent("random", "random")
 """The partner of the control `random`."""
 
 
@@ -41,8 +40,8 @@ RANDOM = Partner("random", "random")
 class Pair:
     """An agent and the partners of all other robots."""
 
-    agent: Partner
-    partners: tuple[Partner, ...]
+    agent: Agent
+    partners: tuple[Agent, ...]
     evaluation: str = "crossplay"
     """One of EVALUATIONS."""
     control: str = ""
@@ -52,7 +51,7 @@ class Pair:
 
 
 def pair_up(
-    agents: Iterable[Partner], partners: Sequence[Partner], evaluation: str = "crossplay", control: str = "", robots: int = 2
+    agents: Iterable[Agent], partners: Sequence[Agent], evaluation: str = "crossplay", control: str = "", robots: int = 2
 ) -> list[Pair]:
     """Every agent with every partner; where there are more than two robots, the same partner moves all others."""
     found = []
@@ -64,7 +63,7 @@ def pair_up(
     return found
 
 
-def controls(agent: Partner, holdouts: Sequence[Partner], robots: int = 2) -> list[Pair]:
+def controls(agent: Agent, holdouts: Sequence[Agent], robots: int = 2) -> list[Pair]:
     """What a zero-shot evaluation is compared with: the agent blind, a scripted solo robot, a random partner."""
     return [
         *pair_up([agent], holdouts, "control", "blind", robots),
@@ -73,14 +72,14 @@ def controls(agent: Partner, holdouts: Sequence[Partner], robots: int = 2) -> li
     ]
 
 
-def identity(partner: Partner) -> tuple[str, str, int]:
+def identity(partner: Agent) -> tuple[str, str, int]:
     """What makes a partner the same one wherever it lies and whatever it is called."""
     if partner.kind in ("learned", "latent"):
         return ("policy", partner.meta.get("sha256") or partner.path, partner.latent)
     return (partner.kind, partner.script or partner.path, -1)
 
 
-def trained_with(agent: Partner) -> set[tuple[str, str, int]]:
+def trained_with(agent: Agent) -> set[tuple[str, str, int]]:
     """Everybody an agent has met in training, itself included: the partners of stage 2, or the run's own population."""
     known = {identity(agent)}
     run = run_of(agent)
@@ -94,28 +93,11 @@ def trained_with(agent: Partner) -> set[tuple[str, str, int]]:
     return known | {identity(p) for p in found}
 
 
-def minds(partners: Iterable[Partner]) -> dict[Partner, Mind]:
-    """Everybody's mind; a policy that several latents share is read once."""
-    loaded: dict[tuple[str, str], Policy | None] = {}
-    found = {}
-    for partner in dict.fromkeys(partners):
-        if partner.kind == "person":
-            raise ValueError(f"'{partner.name}' is a person, who plays only on the page - run: housemates play")
-        key = (partner.kind, partner.path)
-        if partner.kind != "script" and key not in loaded:
-            loaded[key] = registry.load(partner)
-        found[partner] = Mind(loaded.get(key), max(partner.latent, 0), partner.script)
-    return found
-
-
-def teams_of(pairs: Sequence[Pair]) -> list[list[Mind]]:
-    """The minds of every pair, the agent's first; policies for another number of robots are refused."""
-    known = minds(p for pair in pairs for p in (pair.agent, *pair.partners))
-    robots = len(pairs[0].partners) + 1
-    for partner in known:
-        expected = partner.meta.get("robots", robots)
-        if robots > 1 and expected != robots:
-            raise ValueError(f"{partner.name} was trained for {expected} robots, here are {robots} - choose another one")
+def teams_of(pairs: Sequence[Pair]) -> list[list[Actor]]:
+    """The actors of every pair, the agent's first; policies for another number of robots are refused."""
+    known = load_actors(p for pair in pairs for p in (pair.agent, *pair.partners))
+    for actor in known.values():
+        check_robots(actor, len(pairs[0].partners) + 1)
     return [
         [replace(known[pair.agent], blind=pair.control == "blind"), *(known[partner] for partner in pair.partners)]
         for pair in pairs
@@ -223,7 +205,7 @@ def _rows(
     return make_rows({name: [value] * n for name, value in same.items()} | each)
 
 
-def run_name(partner: Partner) -> str:
+def run_name(partner: Agent) -> str:
     """What trained a partner: its run; a script or a function by its own name."""
     if partner.kind not in ("learned", "latent"):
         return partner.name

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from housemates.agents.agent import Partner
-from housemates.evaluation.crossplay import minds
+from housemates.agents.actors import load_actors
+from housemates.agents.agent import Agent
 from housemates.evaluation.play import play
 from housemates.homes.home import Home
 from housemates.sim.rules import Rules
@@ -235,7 +235,7 @@ def numbers(games: Games, subgoals: tuple[str, ...], seed: int = 0, permutations
 
 
 def audit(
-    population: Sequence[Partner],
+    population: Sequence[Agent],
     episodes: Episodes,
     homes: Sequence[Home],
     robots: int = 2,
@@ -272,7 +272,7 @@ def audit(
 
 
 def play_pairs(
-    population: Sequence[Partner],
+    population: Sequence[Agent],
     episodes: Episodes,
     homes: Sequence[Home],
     robots: int = 2,
@@ -283,9 +283,9 @@ def play_pairs(
     progress: Callable[[int, int], None] | None = None,
 ) -> Games:
     """The games of every ordered pair, with itself too."""
-    mind, everybody = minds(population), range(len(population))
+    actors, everybody = load_actors(population), range(len(population))
     pairs = np.array([(i, j) for i in everybody for j in everybody])
-    teams = [[mind[population[i]], *[mind[population[j]]] * (robots - 1)] for i, j in pairs]
+    teams = [[actors[population[i]], *[actors[population[j]]] * (robots - 1)] for i, j in pairs]
     played = play(
         episodes,
         homes,

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from housemates.agents import agent as registry
-from housemates.agents.agent import HOLDOUT_SCRIPTS, Partner
+from housemates.agents.agent import HOLDOUT_SCRIPTS, Agent
 from housemates.config import to_json
-from housemates.evaluation.play import Mind, play
+from housemates.evaluation.play import play
 from housemates.evaluation.rows import BUDGETS, UNKNOWN, read_rows
 from housemates.homes.home import Home
 from housemates.io import read_json, write_json, write_whole
@@ -29,12 +29,12 @@ from housemates.tasks.episodes import Episodes
 from housemates.tasks.tasks import get_task
 
 
-def run_of(partner: Partner) -> Path | None:
+def run_of(partner: Agent) -> Path | None:
     """The folder of the run that a learned partner lies in, if it lies in one."""
     return run_around(partner.path) if partner.kind in ("learned", "latent") else None
 
 
-def origin(agent: Partner) -> dict[str, Any]:
+def origin(agent: Agent) -> dict[str, Any]:
     """Columns of `evaluation.rows` that are known of an agent's training: preset, pixels, and the budgets of both stages.
 
     pixels: the side of its pictures, 0 if it sees none. Who was not trained (a script) has budgets of 0.
@@ -42,19 +42,19 @@ def origin(agent: Partner) -> dict[str, Any]:
     return {"preset": _preset(agent), "pixels": _pixels(agent)} | _budgets(agent)
 
 
-def budget(agent: Partner) -> int:
+def budget(agent: Agent) -> int:
     """Decisions an agent was trained with, over both stages: its own and those of all runs its partners come from."""
     return int(agent.meta.get("decisions", 0)) + max(_population(agent, "decisions"), 0)
 
 
-def _preset(agent: Partner) -> str:
+def _preset(agent: Agent) -> str:
     run = run_of(agent)
     if "preset" in agent.meta or run is None:
         return str(agent.meta.get("preset", ""))
     return str(RunFolder(run).read_config().get("preset", ""))
 
 
-def _pixels(agent: Partner) -> int:
+def _pixels(agent: Agent) -> int:
     if agent.kind not in ("learned", "latent"):
         return 0
     if not is_policy(agent.path):
@@ -63,7 +63,7 @@ def _pixels(agent: Partner) -> int:
     return config.picture if config.pictures else 0
 
 
-def _budgets(agent: Partner) -> dict[str, int]:
+def _budgets(agent: Agent) -> dict[str, int]:
     meta = agent.meta
     if agent.kind not in ("learned", "latent"):
         return dict.fromkeys(BUDGETS, 0)
@@ -78,7 +78,7 @@ def _budgets(agent: Partner) -> dict[str, int]:
     return dict.fromkeys(BUDGETS, UNKNOWN)
 
 
-def _population(agent: Partner, unit: str) -> int:
+def _population(agent: Agent, unit: str) -> int:
     """What the population of an agent's second stage was trained with, each run once; UNKNOWN if one of them does not say."""
     run = run_of(agent)
     if agent.meta.get("stage") != 2 or run is None or not RunFolder(run).partners.is_file():
@@ -142,12 +142,12 @@ COMPETENCE = ("alone", "alone_subgoals", "mate")
 half of the work to its mate achieves half of them), and its success with the mate."""
 
 
-def scripted_holdouts() -> list[Partner]:
+def scripted_holdouts() -> list[Agent]:
     """The three scripts of every task: one stands still, one does the first half, one the second."""
     return [registry.scripted(name) for name in HOLDOUT_SCRIPTS]
 
 
-def learned_holdouts(task: str, folders: Iterable[Path | str] = ()) -> list[Partner]:
+def learned_holdouts(task: str, folders: Iterable[Path | str] = ()) -> list[Agent]:
     """Holdouts of a task that come with the package, then members of the complete runs in folders; each once."""
     found = [p for p in registry.shipped() if registry.is_holdout(p) and p.meta.get("task") == task]
     for folder in folders:
@@ -156,7 +156,7 @@ def learned_holdouts(task: str, folders: Iterable[Path | str] = ()) -> list[Part
     return list({p.meta["sha256"]: p for p in reversed(found)}.values())[::-1]
 
 
-def holdouts(task: str, folders: Iterable[Path | str] = ()) -> list[Partner]:
+def holdouts(task: str, folders: Iterable[Path | str] = ()) -> list[Agent]:
     """All holdouts of a task, scripted ones first."""
     return scripted_holdouts() + learned_holdouts(task, folders)
 
@@ -169,7 +169,7 @@ def runs_in(folder: Path | str) -> list[Path]:
     return [place for place in runs_below(folder) if is_held_out(place.resolve())]
 
 
-def members(run: Path) -> list[Partner]:
+def members(run: Path) -> list[Agent]:
     """Both members of a run, with what its mark says of them."""
     told = read_mark(run).get("members", [])
     recipe = recipe_hash(read(run))
@@ -207,7 +207,7 @@ def measure(
 ) -> dict[str, Any]:
     """How often each member of a run succeeds alone in the home and with its team mates, on the first `count` episodes."""
     settings = read(run)
-    team = [Mind(load_policy(p.path)) for p in registry.population(run)]
+    team = [load_policy(p.path) for p in registry.population(run)]
     which = np.arange(count or len(episodes))
     together = [[team[k], *team[:k], *team[k + 1 :]] for k in range(len(team))]
     rules = settings.training.rules

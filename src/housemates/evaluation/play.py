@@ -8,24 +8,19 @@ plays in the batch, and with any number of threads.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
-from housemates.agents.agent import Function, Outsider
+from housemates.agents.actors import NOBODY, Actor, Actors, Decisions
+from housemates.agents.draws import mixed, uniform
 from housemates.evaluation.resume import Kept
 from housemates.homes.home import Home
-from housemates.policies.config import seen_as
 from housemates.policies.policy import Policy
 from housemates.sim.batch import Batch
-from housemates.sim.cameras import PICTURES, Cameras
 from housemates.sim.rules import Rules
 from housemates.sim.scripts import script
-from housemates.sim.sensors import blindfold, draw_without_partners, sensed_alone
 from housemates.sim.state import OUTCOMES
 from housemates.sim.world import World
 from housemates.tasks.actions import ACTIONS
@@ -34,20 +29,7 @@ from housemates.tasks.episodes import Episodes
 SLOTS = 512
 """Games side by side; when one ends, the next takes its place."""
 CHUNK = 32
-"""Robots a policy acts for in one call, always: the last bits of a matrix product depend on its shape."""
-
-
-@dataclass(frozen=True, eq=False)
-class Mind:
-    """What moves one robot: a policy or whatever acts like one, or one of the simulator's scripts."""
-
-    policy: Policy | None = None
-    latent: int = 0
-    """For a policy that has one."""
-    script: str = ""
-    """A key of SCRIPTS, for a mind without policy."""
-    blind: bool = False
-    """Senses no partner: none in its pictures and numbers, and nobody interrupts it."""
+"""Robots a network decides for in one call, always: the last bits of a matrix product depend on its shape."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,26 +64,25 @@ class Played:
         return float((self.outcome == OUTCOMES.index(outcome)).mean())
 
 
-class _Group(NamedTuple):
-    """Minds that act together: the same policy, seeing or blind."""
-
-    policy: Policy
-    blind: bool
-    memory: torch.Tensor
-    """[slots * R, M]."""
-
-
-def as_mind(who: Mind | Policy | str) -> Mind:
-    """A mind from a policy or the name of a script."""
-    if isinstance(who, Mind):
+def as_actor(who: Actor | Policy | str) -> Actor:
+    """An actor from a policy or the name of a script."""
+    if isinstance(who, Actor):
         return who
-    return Mind(script=who) if isinstance(who, str) else Mind(who)
+    return Actor(script=who) if isinstance(who, str) else Actor(who)
+
+
+def as_teams(teams: Sequence[Sequence[Actor | Policy | str]]) -> list[list[Actor]]:
+    """Teams of actors, all of the same number of robots."""
+    made = [[as_actor(who) for who in team] for team in teams]
+    if not made or len({len(team) for team in made}) > 1:
+        raise ValueError(f"teams of {sorted({len(team) for team in made})} robots - give teams, all of the same number")
+    return made
 
 
 def play(
     episodes: Episodes,
     homes: Sequence[Home],
-    teams: Sequence[Sequence[Mind | Policy | str]],
+    teams: Sequence[Sequence[Actor | Policy | str]],
     rules: Rules | None = None,
     seed: int = 0,
     greedy: bool = False,
@@ -123,28 +104,40 @@ def play(
     networks. executed: also count what was done. kept: games that were played before an interruption, and where others are
     kept until all are played.
     """
-    made = [[as_mind(who) for who in team] for team in teams]
-    if not made or len({len(team) for team in made}) > 1:
-        raise ValueError(f"teams of {sorted({len(team) for team in made})} robots - give teams, all of the same number")
+    made = as_teams(teams)
     ids = np.arange(len(episodes)) if which is None else np.asarray(which)
     before = torch.get_num_threads()
     # Calls of 32 robots are too small to share; threads take calls instead.
     torch.set_num_threads(1)
     try:
-        return _Games(
+        return Games(
             episodes, homes, made, rules or Rules(), seed, greedy, ids, swap, threads, slots, executed, world, kept
         ).play(progress)
     finally:
         torch.set_num_threads(before)
 
 
-class _Games:
+class Games:
     """All games of one call of `play`."""
 
     def __init__(
-        self, episodes, homes, teams, rules, seed, greedy, ids, swap, threads, slots, executed, world, kept=None
+        self,
+        episodes: Episodes,
+        homes: Sequence[Home],
+        teams: Sequence[Sequence[Actor]],
+        rules: Rules,
+        seed: int,
+        greedy: bool,
+        ids: np.ndarray,
+        swap: bool = True,
+        threads: int = 1,
+        slots: int = SLOTS,
+        executed: bool = False,
+        world: World | None = None,
+        kept: Kept | None = None,
     ) -> None:
-        self.teams, self.seed, self.greedy, self.threads = teams, seed, greedy, threads
+        """As `play`; ids [n]: the episodes."""
+        self.teams, self.seed = teams, seed
         robots, count = len(teams[0]), len(teams) * len(ids)
         self.team, self.episode = np.repeat(np.arange(len(teams)), len(ids)), np.tile(ids, len(teams))
         seats = seat_order(ids, robots) if swap else np.tile(np.arange(robots), (len(ids), 1))
@@ -161,38 +154,27 @@ class _Games:
         self.batch = Batch(
             episodes, homes, size, robots, rules, seed, threads, stored, autoreset=False, world=world, trace=trace
         )
-        self._prepare_minds()
-        self.cameras: dict[int, Cameras] = {}
-        self.buffers: dict[tuple[str, int, type], np.ndarray] = {}
-        self.pool = ThreadPoolExecutor(threads) if threads > 1 else None
+        self.actors = Actors(self.batch, self._seat(), chunk=CHUNK, threads=threads, greedy=greedy)
         self.job = np.full(size, -1)
         self.asked = np.zeros((size, robots), np.int32)
-        self.group = np.full((size, robots), -1)
-        self.latent = np.zeros((size, robots), np.int64)
+        self.decided: list[Decisions] = []
+        """What was decided in the last call of `ask`."""
 
-    def _prepare_minds(self) -> None:
-        """Group the minds of all teams by who acts."""
-        self.groups: list[_Group] = []
-        found: dict[tuple[int, bool], int] = {}
-        robots, streams = self.batch.robots, self.batch.size * self.batch.robots
-        self.group_of = np.full((len(self.teams), robots), -1)
-        self.script_of = np.zeros((len(self.teams), robots), np.int16)
-        self.latent_of = np.zeros((len(self.teams), robots), np.int64)
-        self.blind_of = np.zeros((len(self.teams), robots), np.bool_)
+    def _seat(self) -> list[Actor]:
+        """Note who sits at every seat [T, R] of the teams; returns an actor for each policy."""
+        found: dict[int, Actor] = {}
+        shape = (len(self.teams), self.batch.robots)
+        self.actor_of, self.script_of = np.full(shape, NOBODY), np.zeros(shape, np.int16)
+        self.latent_of, self.blind_of = np.zeros(shape, np.int64), np.zeros(shape, np.bool_)
         for t, team in enumerate(self.teams):
-            for seat, mind in enumerate(team):
-                self.blind_of[t, seat], self.latent_of[t, seat] = mind.blind, mind.latent
-                if mind.policy is None:
-                    self.script_of[t, seat] = script(mind.script)
-                    continue
-                expects = getattr(mind.policy.config, "robots", robots)
-                if robots not in (1, expects):
-                    raise ValueError(f"a policy for {expects} robots cannot play where there are {robots} - choose another one")
-                key = (id(mind.policy), mind.blind)
-                if key not in found:
-                    found[key] = len(self.groups)
-                    self.groups.append(_Group(mind.policy, mind.blind, mind.policy.initial_memory(streams)))
-                self.group_of[t, seat] = found[key]
+            for seat, actor in enumerate(team):
+                self.blind_of[t, seat], self.latent_of[t, seat] = actor.blind, actor.latent
+                if actor.policy is None:
+                    self.script_of[t, seat] = script(actor.script)
+                else:
+                    found.setdefault(id(actor.policy), actor)
+                    self.actor_of[t, seat] = list(found).index(id(actor.policy))
+        return list(found.values())
 
     def play(self, progress: Callable[[int, int], None] | None) -> Played:
         """Play everything that is left."""
@@ -219,26 +201,26 @@ class _Games:
         while True:
             free = np.flatnonzero(self.job < 0)[: len(self.left) - following]
             if len(free):
-                self._begin(free, self.left[following : following + len(free)])
+                self.begin(free, self.left[following : following + len(free)])
                 following += len(free)
             if (self.job < 0).all():
                 return
-            batch.step(self._ask())
+            batch.step(self.ask())
             if len(self.executed):
                 self._count()
             ended = np.flatnonzero((self.job >= 0) & batch.state.over)
             jobs = self.job[ended]
-            self._end(ended)
+            self.end(ended)
             yield jobs
 
-    def _begin(self, slots: np.ndarray, jobs: np.ndarray) -> None:
+    def begin(self, slots: np.ndarray, jobs: np.ndarray) -> None:
         """Start the games jobs [n] in slots [n]."""
-        state, robots, team = self.batch.state, self.batch.robots, self.team[jobs]
-        at = self.robot[jobs]
-        where = slots[:, None], at
+        state, actors, team = self.batch.state, self.actors, self.team[jobs]
+        where = slots[:, None], self.robot[jobs]
         self.job[slots], self.asked[slots] = jobs, 0
-        self.group[where], self.latent[where] = self.group_of[team], self.latent_of[team]
-        asked = self.group_of[team] >= 0
+        actors.actor[where], actors.latent[where] = self.actor_of[team], self.latent_of[team]
+        actors.blind[where] = self.blind_of[team]
+        asked = self.actor_of[team] != NOBODY
         state.controllable[where] = asked
         state.interruptible[where] = asked & ~self.blind_of[team]
         state.script[where] = self.script_of[team]
@@ -249,11 +231,8 @@ class _Games:
         fresh = np.zeros(self.batch.size, np.bool_)
         fresh[slots] = True
         self.batch.reset(which=fresh)
-        streams = torch.from_numpy((slots[:, None] * robots + np.arange(robots)).reshape(-1))
-        for group in self.groups:
-            group.memory[streams] = 0.0
 
-    def _end(self, slots: np.ndarray) -> None:
+    def end(self, slots: np.ndarray) -> None:
         """Write down the games that have ended in slots [n]."""
         if not len(slots):
             return
@@ -280,105 +259,15 @@ class _Games:
             action = done[np.arange(len(slot)), self.robot[job, seat]]
             np.add.at(counts, (job * batch.robots + seat) * len(ACTIONS) + action, 1)
 
-    def _ask(self) -> np.ndarray:
+    def ask(self) -> np.ndarray:
         """Actions [E, R] of everybody who must decide, -1 for the others."""
         batch = self.batch
         decide = batch.decide
         actions = np.full(decide.shape, -1)
-        asked = [(group, decide & (self.group == k)) for k, group in enumerate(self.groups)]
-        asked = [(group, mine) for group, mine in asked if mine.any()]
-        self._look(asked)
-        calls = []
-        for group, mine in asked:
-            rows = np.flatnonzero(mine)
-            calls.append((group, rows, self._calls(group, rows)))
-        run = map if self.pool is None else self.pool.map
-        results = iter(list(run(lambda call: call(), [call for _, _, some in calls for call in some])))
         drawn = uniform(self.seed, self.episode[np.maximum(self.job, 0)][:, None], np.arange(batch.robots), self.asked)
-        flat = actions.reshape(-1)
-        for group, rows, some in calls:
-            parts = [next(results) for _ in some]
-            flat[rows] = self._choose(group, rows, parts, drawn.reshape(-1)[rows])
+        self.decided = self.actors.decide(decide, actions, drawn)
         self.asked += decide
         return actions
-
-    def _look(self, asked: list[tuple[_Group, np.ndarray]]) -> None:
-        """Fill the buffers with all that the asked need; the blind are drawn for later, by themselves."""
-        batch, wanted = self.batch, {}
-        for group, mine in asked:
-            for name in group.policy.config.observations:
-                key = (*self._shown(group.policy.config, name), group.blind and name in PICTURES)
-                wanted[key] = wanted.get(key, False) | mine
-        for (name, pixels, kind, alone), which in wanted.items():
-            key = (name, pixels, kind)
-            if not pixels:
-                self.buffers[key] = batch.observe(name, self.buffers.get(key), which)
-                continue
-            cameras = self._cameras(pixels)
-            if key not in self.buffers:
-                self.buffers[key] = np.zeros((batch.size, batch.robots, pixels, pixels, PICTURES[name][0]), kind)
-            draw = partial(draw_without_partners, cameras) if alone else cameras.heads
-            draw(name, batch.records, which, self.buffers[key])
-
-    def _shown(self, config: Any, name: str) -> tuple[str, int, type]:
-        """How a policy sees an observation: its name, the side of a picture (else 0) and the type of its numbers."""
-        pixels = getattr(config, "picture", self.batch.pixels) if name in PICTURES else 0
-        return name, pixels, seen_as(config, name, self.batch.observation(name)[1])
-
-    def _cameras(self, pixels: int) -> Cameras:
-        """Cameras for pictures of one size."""
-        batch = self.batch
-        if pixels not in self.cameras:
-            if pixels == batch.pixels:
-                self.cameras[pixels] = batch.cameras
-            else:
-                sizes = (batch.size, batch.robots, pixels, self.threads)
-                self.cameras[pixels] = Cameras(batch.world, batch.episodes, batch.homes, *sizes)
-        return self.cameras[pixels]
-
-    def _calls(self, group: _Group, rows: np.ndarray) -> list[Callable[[], tuple[torch.Tensor, torch.Tensor]]]:
-        """Calls of the group's policy for the robots rows [n] of [E * R], each giving (logits or actions, memory)."""
-        policy = group.policy
-        whole = isinstance(policy, Outsider)
-        padded = rows if whole else np.concatenate([rows, np.repeat(rows[:1], -len(rows) % CHUNK)])
-        seen = {}
-        for name in policy.config.observations:
-            _, pixels, kind = self._shown(policy.config, name)
-            buffer = self.buffers[name, pixels, kind]
-            values = buffer.reshape(-1, *buffer.shape[2:])[padded]
-            if group.blind and not pixels:
-                blindfold(name, values, self.batch.robots)
-            if self.batch.robots == 1:
-                values = sensed_alone(name, values, getattr(policy.config, "robots", 1))
-            seen[name] = torch.from_numpy(values)
-        index = torch.from_numpy(padded)
-        memory = group.memory[index]
-        latent = torch.from_numpy(self.latent.reshape(-1)[padded]) if policy.config.latent else None
-
-        def call(part: slice) -> tuple[torch.Tensor, torch.Tensor]:
-            shown = {name: values[part] for name, values in seen.items()}
-            result = policy.act(shown, memory[part], None if latent is None else latent[part], greedy=True)
-            return (result.action if isinstance(policy, Function) else result.logits), result.memory
-
-        size = max(len(padded), 1) if whole else CHUNK
-        return [partial(call, slice(low, low + size)) for low in range(0, len(padded), size)]
-
-    def _choose(self, group: _Group, rows: np.ndarray, parts: list, drawn: np.ndarray) -> np.ndarray:
-        """Actions [n] from what the calls gave, with one uniform number [n] each; keeps the memories."""
-        given = torch.cat([part[0] for part in parts]).numpy()[: len(rows)]
-        group.memory[torch.from_numpy(rows)] = torch.cat([part[1] for part in parts])[: len(rows)]
-        if given.ndim == 1:
-            return given
-        if self.greedy and not isinstance(group.policy, Outsider):
-            return given.argmax(axis=1)
-        return sample(given, drawn)
-
-
-def sample(logits: np.ndarray, drawn: np.ndarray) -> np.ndarray:
-    """Actions [n] by inverting the cumulative distributions of logits [n, A] at uniform numbers drawn [n]."""
-    weights = np.exp(logits.astype(np.float64) - logits.max(axis=1, keepdims=True))
-    cumulative = weights.cumsum(axis=1)
-    return (cumulative[:, :-1] <= drawn[:, None] * cumulative[:, -1:]).sum(axis=1)
 
 
 def seat_order(episodes: np.ndarray, robots: int) -> np.ndarray:
@@ -388,20 +277,3 @@ def seat_order(episodes: np.ndarray, robots: int) -> np.ndarray:
     order = np.argsort(uniform(0, block[:, None], np.arange(robots), 0), axis=1)
     first = np.take_along_axis(order, place[:, None], axis=1)
     return (first + np.arange(robots)) % robots
-
-
-def mixed(*numbers: np.ndarray | int) -> np.ndarray:
-    """64 random bits for each combination of whole numbers (which broadcast), uint64: splitmix64 over one after the other."""
-    state = np.zeros((), np.uint64)
-    with np.errstate(over="ignore"):
-        for number in numbers:
-            state = (state ^ np.asarray(number, np.int64).astype(np.uint64)) + np.uint64(0x9E3779B97F4A7C15)
-            state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-            state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-            state = state ^ (state >> np.uint64(31))
-    return state
-
-
-def uniform(*numbers: np.ndarray | int) -> np.ndarray:
-    """A number in [0, 1) for each combination of whole numbers."""
-    return (mixed(*numbers) >> np.uint64(11)) / float(1 << 53)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from housemates.agents import agent as registry
-from housemates.agents.agent import BEST_RESPONSE, Partner
+from housemates.agents.agent import BEST_RESPONSE, Agent
 from housemates.evaluation.crossplay import Pair, controls, identity, pair_up, run_name, trained_with
 from housemates.evaluation.metrics import TEAM
 from housemates.run_folder import RunFolder
@@ -37,7 +37,7 @@ class Line(NamedTuple):
     """Mean and standard error for each of ENDS, from 0 to 1."""
 
 
-def agent_pairs(agent: Partner, trained: Sequence[Partner], strangers: Sequence[Partner], robots: int = 2) -> list[Pair]:
+def agent_pairs(agent: Agent, trained: Sequence[Agent], strangers: Sequence[Agent], robots: int = 2) -> list[Pair]:
     """One agent's evaluation: trained with, zero-shot, and the controls beside it.
 
     A stranger that the agent knows from training is refused, unless its run says itself that it is not zero-shot: then the
@@ -57,12 +57,12 @@ def agent_pairs(agent: Partner, trained: Sequence[Partner], strangers: Sequence[
     ]
 
 
-def team_pairs(team: Sequence[Partner]) -> list[Pair]:
+def team_pairs(team: Sequence[Agent]) -> list[Pair]:
     """Members of a run without coordination agent: each of them once as the agent, the others as its partners."""
     return [Pair(member, (*team[:k], *team[k + 1 :]), "train_pop", zero_shot=False) for k, member in enumerate(team)]
 
 
-def run_pairs(run: Path, strangers: Sequence[Partner], robots: int = 2, members: bool = False) -> list[Pair]:
+def run_pairs(run: Path, strangers: Sequence[Agent], robots: int = 2, members: bool = False) -> list[Pair]:
     """The evaluation of a run: its coordination agent if it has one, else its members as a team.
 
     members: such a team's members also meet the strangers, each as an agent of its own.
@@ -77,7 +77,7 @@ def run_pairs(run: Path, strangers: Sequence[Partner], robots: int = 2, members:
     return list(dict.fromkeys(pairs))
 
 
-def response_pairs(runs: Sequence[Path], partners: Sequence[Partner]) -> list[Pair]:
+def response_pairs(runs: Sequence[Path], partners: Sequence[Agent]) -> list[Pair]:
     """Best responses with their partners, and members of teams with their mates, if these are among the partners too."""
     teams = list({identity(partner): partner for partner in partners if partner.meta.get("method") == TEAM}.values())
     mates = [(a, b) for a in teams for b in teams if a is not b and run_name(a) == run_name(b)]

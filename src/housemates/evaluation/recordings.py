@@ -13,8 +13,9 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from housemates.agents.actors import Actor
 from housemates.evaluation.crossplay import Pair, teams_of
-from housemates.evaluation.play import Mind, _Games, as_mind
+from housemates.evaluation.play import Games, as_teams
 from housemates.homes.home import Home
 from housemates.io import file_word
 from housemates.policies.policy import Policy
@@ -26,7 +27,7 @@ from housemates.tasks.episodes import Episodes
 def record_game(
     episodes: Episodes,
     homes: Sequence[Home],
-    team: Sequence[Mind | Policy | str],
+    team: Sequence[Actor | Policy | str],
     episode: int,
     rules: Rules | None = None,
     seed: int = 0,
@@ -34,16 +35,15 @@ def record_game(
     names: Sequence[str] | None = None,
 ) -> Recording:
     """The game that `play` gives this team (seat 0 first) in this episode, step by step; names: of the seats, for people."""
-    minds = [as_mind(who) for who in team]
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        games = _Games(episodes, homes, [minds], rules or Rules(), seed, greedy, np.array([episode]), True, 1, 1, False, None)
-        games._begin(np.array([0]), np.array([0]))
+        games = Games(episodes, homes, as_teams([team]), rules or Rules(), seed, greedy, np.array([episode]), slots=1)
+        games.begin(np.array([0]), np.array([0]))
         by_robot = None if names is None else [names[seat] for seat in np.argsort(games.robot[0])]
         recorder = Recorder(games.batch, names=by_robot)
         while not recorder.over:
-            recorder.tick(games._ask() if games.batch.decide.any() else None)
+            recorder.tick(games.ask() if games.batch.decide.any() else None)
     finally:
         torch.set_num_threads(before)
     return recorder.finish()

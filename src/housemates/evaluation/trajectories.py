@@ -12,16 +12,19 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from housemates.evaluation.play import SLOTS, Mind, _Games, _Group, as_mind
+from housemates.agents.actors import NOBODY, Actor
+from housemates.agents.functions import FunctionPolicy
+from housemates.evaluation.play import SLOTS, Games, as_teams
 from housemates.homes.home import Home
 from housemates.policies.policy import Policy
-from housemates.render.pictures import SMALLEST
+from housemates.renderer.pictures import SMALLEST
 from housemates.sim.batch import Batch
-from housemates.sim.cameras import PICTURES, Cameras
+from housemates.sim.cameras import PICTURES
 from housemates.sim.rules import Rules
 from housemates.sim.state import TRACE
+from housemates.sim.step import next_of_plan
 from housemates.sim.world import World, pack
-from housemates.tasks.actions import ACTIONS, NO_OP
+from housemates.tasks.actions import ACTIONS
 from housemates.tasks.episodes import Episodes
 
 ROOM = 1 << 29
@@ -64,10 +67,7 @@ class Game(NamedTuple):
 class Senses:
     """Chosen observations of a batch's robots, pictures with a side of any number of pixels."""
 
-    def __init__(
-        self, batch: Batch, names: Sequence[str], pixels: int = 64, cameras: Callable[[int], Cameras] | None = None
-    ) -> None:
-        """cameras: gives those for a number of pixels, if somebody has them already."""
+    def __init__(self, batch: Batch, names: Sequence[str], pixels: int = 64) -> None:
         if len(set(names)) < len(names):
             raise ValueError(f"observations {' '.join(names)} - name each of them once")
         if not SMALLEST <= pixels <= LARGEST:
@@ -77,7 +77,6 @@ class Senses:
         for name in self.shapes.keys() & PICTURES:
             channels, kind = PICTURES[name]
             self.shapes[name] = ((pixels, pixels, channels), kind)
-        self._find = cameras or self._make
         self._buffers = {
             name: np.zeros((batch.size, batch.robots, *shape), kind) for name, (shape, kind) in self.shapes.items()
         }
@@ -86,22 +85,16 @@ class Senses:
         """What the robots of which [E, R] sense now, [n, ...] by name."""
         for name, buffer in self._buffers.items():
             if name in PICTURES:
-                self._find(self.pixels).heads(name, self.batch.records, which, buffer)
+                self.batch.cameras_of(self.pixels).heads(name, self.batch.records, which, buffer)
             else:
                 self.batch.observe(name, buffer, which)
         return {name: buffer[which] for name, buffer in self._buffers.items()}
-
-    def _make(self, pixels: int) -> Cameras:
-        batch = self.batch
-        made = Cameras(batch.world, batch.episodes, batch.homes, batch.size, batch.robots, pixels, batch.threads)
-        self._find = lambda _: made
-        return made
 
 
 def witness(
     episodes: Episodes,
     homes: Sequence[Home],
-    teams: Sequence[Sequence[Mind | Policy | str]],
+    teams: Sequence[Sequence[Actor | Policy | str]],
     rules: Rules | None = None,
     seed: int = 0,
     greedy: bool = False,
@@ -119,9 +112,7 @@ def witness(
     observations: names of `Batch.observe`, pictures with a side of `pixels`. seats [R]: whose decisions are kept (default:
     everybody's).
     """
-    made = [[as_mind(who) for who in team] for team in teams]
-    if not made or len({len(team) for team in made}) > 1:
-        raise ValueError(f"teams of {sorted({len(team) for team in made})} robots - give teams, all of the same number")
+    made = as_teams(teams)
     ids = np.arange(len(episodes)) if which is None else np.asarray(which)
     kept = np.ones(len(made[0]), np.bool_) if seats is None else np.asarray(seats, np.bool_)
     world = world or pack(episodes, homes)
@@ -132,7 +123,7 @@ def witness(
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        games = _Witnessed(episodes, homes, made, rules or Rules(), seed, greedy, ids, True, threads, slots, False, world)
+        games = _Witnessed(episodes, homes, made, rules or Rules(), seed, greedy, ids, True, threads, slots, world=world)
         games.watch(kept, observations, pixels)
         finished: dict[int, Game] = {}
         done = due = 0
@@ -175,13 +166,13 @@ class _Pool:
         return {name: array[places] for name, array in self.arrays.items()}
 
 
-class _Witnessed(_Games):
+class _Witnessed(Games):
     """All games of one call of `witness`."""
 
     def watch(self, seats: np.ndarray, observations: Sequence[str], pixels: int) -> None:
         """Keep the decisions of seats [R] bool; to be called before the first round."""
         batch, shape = self.batch, (self.batch.size, self.batch.robots)
-        self.seats, self.senses = seats, Senses(batch, observations, pixels, self._cameras)
+        self.seats, self.senses = seats, Senses(batch, observations, pixels)
         self.store = _Pool(self.senses.shapes)
         self.watched, self.open_at = np.zeros(shape, np.bool_), np.full(shape, -1)
         self.likely = np.zeros((batch.size * batch.robots, len(ACTIONS)))
@@ -195,21 +186,28 @@ class _Witnessed(_Games):
         ready, self.ready = self.ready, {}
         return ready
 
-    def _begin(self, slots: np.ndarray, jobs: np.ndarray) -> None:
-        super()._begin(slots, jobs)
+    def begin(self, slots: np.ndarray, jobs: np.ndarray) -> None:
+        """As `Games.begin`; robots with a script are asked as well."""
+        super().begin(slots, jobs)
         self.watched[slots[:, None], self.robot[jobs]] = self.seats
         self.open_at[slots] = -1
         # A plan goes on whoever reads it out; nobody interrupts a scripted robot because of that.
         self.batch.state.controllable[slots] |= self.watched[slots]
 
-    def _ask(self) -> np.ndarray:
+    def ask(self) -> np.ndarray:
+        """As `Games.ask`; keeps what was seen and decided."""
         batch = self.batch
         which = batch.decide & self.watched
         self._close(which)
+        actions = super().ask()
         self.likely[:] = np.nan
-        actions = super()._ask()
-        scripted = which & (self.group < 0)
-        actions[scripted] = self._plans(scripted)
+        for some in self.decided:
+            if not isinstance(some.group.policy, FunctionPolicy):
+                logits = some.result.logits.numpy()
+                weights = np.exp(logits.astype(np.float64) - logits.max(axis=1, keepdims=True))
+                self.likely[some.rows] = weights / weights.sum(axis=1, keepdims=True)
+        for home, robot in np.argwhere(which & (self.actors.actor == NOBODY)):
+            actions[home, robot] = next_of_plan(batch.world, batch.records[home], robot)
         home, robot = np.nonzero(which)
         chosen, likely = actions[which], self.likely[which.reshape(-1)]
         places = self.store.take(self.job[home])
@@ -221,22 +219,6 @@ class _Witnessed(_Games):
         self.open_at[which], self.fresh = places, which
         return actions
 
-    def _choose(self, group: _Group, rows: np.ndarray, parts: list, drawn: np.ndarray) -> np.ndarray:
-        given = torch.cat([part[0] for part in parts]).numpy()[: len(rows)]
-        if given.ndim > 1:
-            weights = np.exp(given.astype(np.float64) - given.max(axis=1, keepdims=True))
-            self.likely[rows] = weights / weights.sum(axis=1, keepdims=True)
-        return super()._choose(group, rows, parts, drawn)
-
-    def _plans(self, which: np.ndarray) -> np.ndarray:
-        """What the plans of the robots in which [E, R] say next, [n], as `tick.next_of_plan` reads them."""
-        state, plans = self.batch.state, self.batch.world.task[0]["plans"]
-        plan, at = state.plan[which], state.plan_at[which]
-        inside = (plan >= 0) & (at < plans.shape[1])
-        action = np.where(inside, plans[np.maximum(plan, 0), np.minimum(at, plans.shape[1] - 1)], -1)
-        state.plan_at[which] = at + (action >= 0)
-        return np.where(action < 0, NO_OP, action)
-
     def _close(self, which: np.ndarray) -> None:
         """Complete the open decisions of robots which [E, R]."""
         mine = which & (self.open_at >= 0)
@@ -246,7 +228,8 @@ class _Witnessed(_Games):
         arrays["duration"][places] = state.duration[mine]
         self.open_at[mine] = -1
 
-    def _end(self, slots: np.ndarray) -> None:
+    def end(self, slots: np.ndarray) -> None:
+        """As `Games.end`; the games are ready."""
         batch, arrays = self.batch, self.store.arrays
         home, robot = np.nonzero(self.fresh)
         places = self.open_at[self.fresh]
@@ -261,4 +244,4 @@ class _Witnessed(_Games):
             rows = {name: kept.pop(name) for name in NUMBERS}
             end = int(batch.ended.outcome[slot]), int(batch.ended.steps[slot])
             self.ready[job] = Game(int(self.team[job]), int(self.episode[job]), self.robot[job], *end, rows, kept)
-        super()._end(slots)
+        super().end(slots)

@@ -1,19 +1,23 @@
 """Training methods, one file each: who plays with whom, and what else they are paid for.
 
-METHODS is the one place that lists them; `run` trains any of them into a folder.
+METHODS lists those of the package. Users add theirs with `register_method`, as package.module:Class where a method is named, or
+as an entry point of an installed package. A run's config names its method; a file alone never runs code.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from importlib import metadata
 from typing import Any
 
-from housemates.config import change
+from housemates.config import change, nearest
 from housemates.methods.bdp import BDP, BDPSeparate, BDPSettings
 from housemates.methods.discriminator import Diversity
 from housemates.methods.self_play import FCP, PBT, GTCoord, PopulationSettings, SelfPlay, Solo
 from housemates.methods.trajedi import TrajeDi, TrajeDiSettings
+from housemates.plugins import use, used
 from housemates.policies.config import PolicyConfig
 from housemates.training.method import Method
 
@@ -109,13 +113,104 @@ METHODS = {
         "Best response", "only stage 2, with one partner, who may be a holdout: the measure of BR-Prox", None, one_partner=True
     ),
 }
-"""All methods by name."""
+"""All methods by name: those of the package, then those that users have added."""
+OWN = frozenset(METHODS)
+"""Methods of the package, which nobody may replace."""
+GROUP = "housemates.methods"
+"""Entry points of installed packages: a name, and a class or a MethodSpec."""
+ANSWERS = ("begin", "pairs", "bonus", "after_update", "state", "load", "place", "population")
+"""What a class must have to be a method (see `training.method.Method`)."""
+
+
+def register_method(name: str, method: Any) -> MethodSpec:
+    """Add a method of your own under a name, which train, reports and run folders then know.
+
+    method: a class that is made from (config, robots, seed, settings), such as a child of `Members`, or a `MethodSpec` with
+    more facts. Of a class the first line of its docstring, `label` (default: its name), `default_settings` (a frozen dataclass)
+    and `two_stages` (default True) are read. A name that you have given before is given anew.
+    """
+    if name in OWN:
+        raise ValueError(f"housemates has a method '{name}' already - give yours another name")
+    if not name or any(letter.isspace() for letter in name):
+        raise ValueError(f"a method cannot be called '{name}' - give it one word")
+    METHODS[name] = spec = method if isinstance(method, MethodSpec) else _spec_of(method)
+    return spec
+
+
+def resolve_method(named: Any) -> str:
+    """The name of the method that a user means: its name, package.module:Class, or the class itself in Python.
+
+    A class that has no name yet is registered as module:Class.
+    """
+    if isinstance(named, str):
+        if ":" not in named or named in METHODS:
+            find_method(named)
+            return named
+        found = use(named)
+        if isinstance(found, MethodSpec):
+            register_method(named, found)
+            return named
+        named = found
+    name = _place(named)
+    register_method(name, named)
+    return name
+
+
+def find_method(name: str) -> MethodSpec:
+    """The method of that name: of the package, registered, named by a user in this process, or of an installed package."""
+    if name not in METHODS and ":" in name:
+        _register_used(name)
+    elif name not in METHODS:
+        _register_offered(name)
+    if name in METHODS:
+        return METHODS[name]
+    if ":" in name:
+        raise ValueError(f"the method '{name}' is your own, and a file may not run code - name it: --method {name}")
+    offered = [entry.name for entry in metadata.entry_points(group=GROUP)]
+    remedy = nearest(name, [*METHODS, *(one for one in offered if one not in METHODS)])
+    raise ValueError(f"no method '{name}' - {remedy} (one of your own: --method package.module:Class)")
+
+
+def _register_used(name: str) -> None:
+    """Register what this process or the one that started it was told to use, if it is the method of that name."""
+    for thing in used():
+        if isinstance(thing, type) and _place(thing) == name:
+            register_method(name, thing)
+
+
+def _register_offered(name: str) -> None:
+    """Register the method that an installed package offers under a name, if there is one."""
+    for entry in metadata.entry_points(group=GROUP, name=name):
+        try:
+            register_method(name, entry.load())
+        except Exception as error:
+            where = f"the method '{name}' of the installed package ({entry.value})"
+            raise ValueError(f"{where} cannot be loaded: {type(error).__name__}: {error} - reinstall or remove it") from error
+
+
+def _place(method: Any) -> str:
+    return f"{getattr(method, '__module__', '')}:{getattr(method, '__qualname__', method)}"
+
+
+def _spec_of(method: Any) -> MethodSpec:
+    """What a class says of itself."""
+    if not isinstance(method, type):
+        raise ValueError(f"{method!r:.60} is no method - give a class, such as a child of housemates.Members")
+    lacking = [name for name in ANSWERS if not callable(getattr(method, name, None))]
+    if lacking:
+        raise ValueError(f"{_place(method)} is no method, it has no '{lacking[0]}' - make it a child of housemates.Members")
+    settings = getattr(method, "default_settings", NoSettings())
+    if isinstance(settings, type) or not dataclasses.is_dataclass(settings):
+        raise ValueError(f"default_settings of {_place(method)} is {settings!r:.60} - give an object of a frozen dataclass")
+    docs = next(iter((method.__doc__ or "").strip().splitlines()), "")
+    label, stages = getattr(method, "label", method.__name__), bool(getattr(method, "two_stages", True))
+    return MethodSpec(label, docs, method, settings, two_stages=stages)
 
 
 def change_method(method: str, settings: Any, name: str, text: str) -> Any:
     """A method's settings with one changed, as `housemates train --change method.NAME=TEXT` says it."""
     changed = change(settings, name, text)
-    if name in METHODS[method].fixed and changed != settings:
+    if name in find_method(method).fixed and changed != settings:
         raise ValueError(
             f"method.{name}={text} - '{method}' is what it is by {name} = {getattr(settings, name)}; train another method"
         )

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from housemates import run_folder
-from housemates.agents.agent import BEST_RESPONSE, Partner, is_holdout, load
+from housemates.agents.actors import load_actors
+from housemates.agents.agent import BEST_RESPONSE, Agent, is_holdout
 from housemates.policies.config import PolicyConfig
 from housemates.policies.policy import Policy
 from housemates.sim.scripts import script
@@ -25,7 +26,7 @@ WRITTEN = ("script", "random", "function")
 """Kinds of partners that people wrote: who trains with them does not meet strangers at evaluation as the others do."""
 
 
-def check_partners(partners: Sequence[Partner], robots: int = 2, one: bool = False) -> bool:
+def check_partners(partners: Sequence[Agent], robots: int = 2, one: bool = False) -> bool:
     """Refuse partners that nobody may train with; returns whether training with these is zero-shot.
 
     one: for a best response, which has one partner and may train with a holdout.
@@ -54,7 +55,7 @@ class Coordination(Members):
         config: PolicyConfig,
         robots: int,
         seed: int,
-        partners: Sequence[Partner],
+        partners: Sequence[Agent],
         redraw: int = 10,
         one: bool = False,
     ) -> None:
@@ -63,22 +64,14 @@ class Coordination(Members):
         if robots < 2:
             raise ValueError(f"{robots} robot has nobody to coordinate with - use --robots 2 or more")
         self.partners, self.redraw = list(partners), redraw
-        policies, players = [Policy(config, seed=seed * 1000 + AGENT_SEED)], []
-        known: dict[tuple[str, str], int] = {}
-        for partner in self.partners:
-            # All latents of a policy are one player.
-            key = (partner.kind, partner.path)
-            if partner.kind == "script":
-                known[key] = SCRIPTED
-            elif key not in known:
-                acting = load(partner)
-                if acting is None:
-                    raise ValueError(f"{partner.name} cannot be loaded as a player")
-                known[key] = len(policies)
-                policies.append(acting.requires_grad_(False))
-            players.append(known[key])
-        self.player = np.array(players, np.int16)
-        self.latent = np.array([max(partner.latent, 0) for partner in self.partners], np.int64)
+        known = load_actors(self.partners)
+        actors = [known[partner] for partner in self.partners]
+        # All latents of a policy are one player.
+        frozen = {id(actor.policy): actor.policy for actor in actors if actor.policy is not None}
+        numbers = {key: k for k, key in enumerate(frozen, start=1)}
+        policies = [Policy(config, seed=seed * 1000 + AGENT_SEED), *(p.requires_grad_(False) for p in frozen.values())]
+        self.player = np.array([numbers.get(id(actor.policy), SCRIPTED) for actor in actors], np.int16)
+        self.latent = np.array([actor.latent for actor in actors], np.int64)
         self.script = np.array([script(p.script) if p.kind == "script" else 0 for p in self.partners], np.int16)
         super().__init__(policies, [True] + [False] * (len(policies) - 1))
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from housemates.agents.agent import Partner
+from housemates.agents.agent import Agent
 from housemates.policies.config import PolicyConfig
 from housemates.policies.policy import Policy
 from housemates.run_folder import MOMENTS
@@ -78,7 +78,7 @@ class PBT(SelfPlay):
 class FCP(SelfPlay):
     """Trained as self-play; three partners of each member."""
 
-    def population(self) -> list[Partner]:
+    def population(self) -> list[Agent]:
         """All ends, then all starts, then all middles."""
         ends = super().population()
         earlier = [replace(p, name=f"{p.name}-{when}", path=f"{p.path}/{when}") for when in MOMENTS for p in ends]

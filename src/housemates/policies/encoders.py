@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from housemates.policies.config import PICTURES, PolicyConfig
-from housemates.render.kernels import INVERSE_FULL
+from housemates.renderer.kernels import INVERSE_FULL
 
 BASE = 32
 """Channels of the first stage; each further stage doubles them."""

@@ -13,6 +13,7 @@ from housemates.sim.batch import Batch
 from housemates.sim.rules import ARRIVE, COLLISION, FACING, NAVIGATION_CAP
 from housemates.sim.skills import entity_point, heading_error
 from housemates.sim.state import COLLISION_END, MUST_DECIDE, OUTCOMES
+from housemates.sim.step import planned
 from housemates.tasks.actions import ACTIONS, NO_OP, PICK
 from housemates.tasks.tasks import get_task
 
@@ -51,11 +52,8 @@ def happened(batch: Batch, home: int, before: np.ndarray, chosen: list[int], tic
 
 def plan_of(batch: Batch, home: int, robot: int) -> int:
     """What a scripted robot does next: its plan's next action, a no-op when the plan is done."""
-    state, plans = batch.state, batch.world.task[0]["plans"]
-    plan, at = int(state.plan[home, robot]), int(state.plan_at[home, robot])
-    if plan < 0 or at >= plans.shape[1] or plans[plan, at] < 0:
-        return NO_OP
-    return int(plans[plan, at])
+    action = planned(batch.world, batch.records[home], robot)
+    return NO_OP if action < 0 else action
 
 
 def _arrived(batch: Batch, home: int, before: np.ndarray, robot: int, action: int) -> bool:

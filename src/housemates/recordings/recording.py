@@ -247,7 +247,7 @@ class Recorder:
             self._digest.update(np.ascontiguousarray(getattr(state, name)[e]).tobytes())
 
 
-def record(
+def record_batch(
     batch: Batch, home: int = 0, decide: Decide | None = None, names: Sequence[str] | None = None, most: int = 0
 ) -> Recording:
     """Play one home of a batch from its present state to the end of its episode (or for `most` steps) and record it.
@@ -268,11 +268,13 @@ def record(
     return recorder.finish()
 
 
-def replay(recording: Recording, home: Home | None = None) -> Recording:
+def replay(recording: Recording | Path | str, home: Home | None = None) -> Recording:
     """Play the recorded decisions again; a ValueError names the first step that comes out differently.
 
-    home: where it was played, if it is loaded already.
+    recording: one that was made here, or its file. home: where it was played, if it is loaded already or is of one's own.
     """
+    if not isinstance(recording, Recording):
+        recording = load_recording(Path(recording))
     again = _play(recording, home, recording.steps).finish()
     if again.header["digest"] != recording.header["digest"]:
         raise ValueError(_difference(recording, again))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from housemates.agents import agent as partners
-from housemates.agents.agent import Partner
+from housemates.agents.agent import Agent
 from housemates.evaluation.metrics import Rows, by_partner
 from housemates.reports import paper
 from housemates.reports.figures import (
@@ -90,9 +90,9 @@ def _choice(name: str, title: str, rows: Rows) -> Choice:
     return Choice(name, title, *words, *numbers, outcome, int(rows["steps"][row]))
 
 
-def players(sources: Sequence[Source], holdouts: Sequence[Path] = ()) -> dict[str, Partner]:
+def players(sources: Sequence[Source], holdouts: Sequence[Path] = ()) -> dict[str, Agent]:
     """Everybody whom the runs' rows may name and whose weights are here; holdouts: folders of more runs."""
-    found = [partners.scripted(name) for name in SCRIPTS] + [Partner("random", "random")] + partners.shipped()
+    found = [partners.scripted(name) for name in SCRIPTS] + [Agent("random", "random")] + partners.shipped()
     for folder in [source.folder for source in sources if source.folder is not None] + list(holdouts):
         for read in (partners.population, lambda run: [partners.agent(run)]):
             try:
@@ -105,13 +105,13 @@ def players(sources: Sequence[Source], holdouts: Sequence[Path] = ()) -> dict[st
 
 def make_film(
     choice: Choice,
-    known: dict[str, Partner],
+    known: dict[str, Agent],
     run: Path | None,
     path: Path,
     progress: Callable[[int, int], None] | None = None,
 ) -> None:
     """Play the game again and film it; a ValueError if it does not end as its row says."""
-    from housemates.evaluation.crossplay import minds
+    from housemates.agents.actors import load_actors
     from housemates.evaluation.recordings import record_game
     from housemates.homes.splits import load_split
     from housemates.recordings.film import Style, film
@@ -123,7 +123,7 @@ def make_film(
     episodes = load_episodes(choice.task, choice.split, homes=homes)
     rules = replace(read(run).training.rules if run is not None else Rules(), reward=Reward())
     names = (choice.agent, choice.partner)
-    acting = minds(known[name] for name in names)
+    acting = load_actors(known[name] for name in names)
     team = [acting[known[name]] for name in names]
     recording = record_game(episodes, homes, team, choice.episode, rules, choice.seed, choice.greedy, names)
     ended = recording.header["outcome"], recording.steps

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -15,6 +16,7 @@ import numpy as np
 
 import housemates
 from housemates.agents.agent import BEST_RESPONSE
+from housemates.envs import loading
 from housemates.evaluation.metrics import Rows
 from housemates.evaluation.rows import write_rows
 from housemates.evaluation.stats import RESAMPLES
@@ -26,7 +28,7 @@ from housemates.reports.page import Picture, Section, write_page
 from housemates.reports.sources import Source, gather, read_source, select
 from housemates.reports.summary import warnings, work_table
 from housemates.reports.tables import Table, latex, markdown, paper_tables
-from housemates.run_folder import ROWS
+from housemates.run_folder import ROWS, RunFolder
 from housemates.tasks.tasks import task_title
 
 VERSIONS = ("numpy", "numba", "torch", "pyarrow", "matplotlib")
@@ -55,6 +57,7 @@ class Report:
     """What was written."""
 
     page: Path
+    """The report: index.html, in the folder with everything else."""
     headline: list[Table]
     """What a console shows: zero-shot results and controls."""
     tables: list[Table]
@@ -62,6 +65,44 @@ class Report:
     films: list[Path]
     notes: list[str]
     """What a reader must know: rows left out, films that could not be made."""
+
+    @property
+    def folder(self) -> Path:
+        """Where everything was written."""
+        return self.page.parent
+
+
+def report(
+    runs: Path | str | Sequence[Path | str],
+    out: Path | str | None = None,
+    *,
+    split: str | None = None,
+    greedy: bool = False,
+    films: bool = True,
+    holdouts: Sequence[Path | str] = (),
+    seed: int = 0,
+    quiet: bool = False,
+) -> Report:
+    """Write the report of evaluated runs into a folder; returns where it is, with its tables and notes.
+
+    runs: folders of runs, or parquet files of rows. out: default RUN/report for one run, `report` for several. Everything else
+    as `housemates report --help` says.
+    """
+    paths = [Path(one) for one in ((runs,) if isinstance(runs, str | Path) else runs)]
+    if not paths:
+        raise ValueError("no run was given - for example: housemates report runs/main")
+    usual = RunFolder(paths[0]).report if len(paths) == 1 and paths[0].is_dir() else Path("report")
+    options = Options(split, greedy, films, tuple(map(Path, holdouts)), seed)
+    with ExitStack() as stack:
+        shown: dict[str, Callable[[int, int], None]] = {}
+
+        def tell(what: str, done: int, total: int) -> None:
+            if what not in shown:
+                stack.close()
+                shown[what] = stack.enter_context(loading.progress(what, not quiet))
+            shown[what](done, total)
+
+        return write_report(paths, Path(out) if out else usual, options, tell)
 
 
 def write_report(paths: Sequence[Path], out: Path, options: Options | None = None, progress: Progress | None = None) -> Report:
@@ -91,7 +132,7 @@ def write_report(paths: Sequence[Path], out: Path, options: Options | None = Non
         Section("comparisons", "Methods compared", tables=[compared] if compared.rows else []),
         Section("work", "Who does the work", tables=[working] if working.rows else []),
         Section("heat-maps", "Who does what", pictures=drawn["heat_map"], words=_HEAT if drawn["heat_map"] else ""),
-        Section("partners", "Partner by partner", tables=[*single, *shares], pictures=drawn["partners"]),
+        Section("partners", "Agent by partner", tables=[*single, *shares], pictures=drawn["partners"]),
         Section("paper", "The paper's tables, with ours", tables=printed),
         Section("cross-play", "Everybody with everybody", pictures=drawn["cross_play"]),
         Section("diversity", "Diversity of the populations", pictures=drawn["diversity"]),

@@ -20,11 +20,11 @@ from typing import Any
 import torch
 
 import housemates
-from housemates.agents.agent import Partner, population, read_partners, resolve_all, write_partners
-from housemates.config import change, from_json, nearest, to_json
+from housemates.agents.agent import Agent, population, read_partners, resolve_all, write_partners
+from housemates.config import change, from_json, to_json
 from housemates.homes.home import Home
 from housemates.io import write_json
-from housemates.methods import METHODS
+from housemates.methods import METHODS, find_method
 from housemates.methods.ego import Coordination, check_partners
 from housemates.policies.checkpoint import read_description
 from housemates.policies.config import PolicyConfig
@@ -59,7 +59,7 @@ class Run:
     """Everything about a run."""
 
     method: str
-    """A key of METHODS."""
+    """Its name, or package.module:Class. A run whose method is not known here can be read, but not trained."""
     task: str
     preset: str
     """What the rest was taken from."""
@@ -85,23 +85,21 @@ class Run:
     zero_shot: bool = True
     """Whether the partners of stage 2 are such that holdouts are strangers to the agent."""
     settings: Any = None
-    """The method's own settings (METHODS[method].settings)."""
+    """The method's own settings, a dataclass; plain values by name where the method is not known here."""
 
     def __post_init__(self) -> None:
-        if self.method not in METHODS:
-            raise ValueError(f"no method '{self.method}' - {nearest(self.method, list(METHODS))}")
-        spec = METHODS[self.method]
+        spec = METHODS.get(self.method)
         if self.settings is None:
-            object.__setattr__(self, "settings", spec.settings)
+            object.__setattr__(self, "settings", find_method(self.method).settings)
         for name in ("robots", "workers", "threads"):
             if getattr(self, name) < 1:
                 raise ValueError(f"--{name} {getattr(self, name)} - it must be at least 1")
         if self.training.homes % self.workers:
             raise ValueError(f"{self.training.homes} homes cannot be shared by {self.workers} workers - choose another number")
-        if spec.robots and self.robots != spec.robots:
+        if spec and spec.robots and self.robots != spec.robots:
             what = "one robot alone" if spec.robots == 1 else f"{spec.robots} robots"
             raise ValueError(f"the method '{self.method}' trains {what}, not {self.robots} - use --robots {spec.robots}")
-        if spec.observations and self.observations != spec.observations:
+        if spec and spec.observations and self.observations != spec.observations:
             seen = spec.observations
             raise ValueError(f"the method '{self.method}' sees {seen}, not {self.observations} - leave out --observations")
         self._check_stages()
@@ -110,7 +108,7 @@ class Run:
     def _check_stages(self) -> None:
         if self.stages not in STAGE_CHOICES:
             raise ValueError(f"stages {list(self.stages)} - a run trains [1], [2] or [1, 2]")
-        if 1 in self.stages and METHODS[self.method].make is None:
+        if 1 in self.stages and self.method in METHODS and METHODS[self.method].make is None:
             raise ValueError(f"the method '{self.method}' has no first stage - use --stage 2 --population ...")
         if 1 in self.stages and self.population:
             raise ValueError("--population names the partners of stage 2, this run makes its own - add --stage 2")
@@ -126,7 +124,7 @@ def create(folder: Path, run: Run) -> None:
         raise ValueError(f"{folder} holds a run already - continue it with --resume {folder}, or choose another --out")
     partners = resolve_all(run.population, run.task)
     if partners:
-        run = replace(run, zero_shot=check_partners(partners, run.robots, METHODS[run.method].one_partner))
+        run = replace(run, zero_shot=check_partners(partners, run.robots, find_method(run.method).one_partner))
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if partners:
@@ -159,13 +157,23 @@ def amend(folder: Path, run: Run, changes: Sequence[str]) -> Run:
 
 
 def read(folder: Path) -> Run:
-    """The run in a folder."""
+    """The run in a folder. The code of its method is not needed, and never run because the folder names it."""
     path = RunFolder(folder).config
     values = RunFolder(folder).read_config()
     spec = METHODS.get(str(values.get("method")))
     if spec is not None and "settings" in values:
         values["settings"] = from_json(type(spec.settings), values["settings"], f"{path}: settings")
     return from_json(Run, values, str(path))
+
+
+def read_to_train(folder: Path) -> Run:
+    """The run in a folder, with its method; one of the user's own must have been named in this process."""
+    named = str(RunFolder(folder).read_config().get("method", ""))
+    try:
+        find_method(named)
+    except ValueError as error:
+        raise ValueError(f"{folder}: {error}") from error
+    return read(folder)
 
 
 def check_versions(run: Run, folder: Path) -> None:
@@ -187,7 +195,7 @@ def work(
 
     load: gives the homes and episodes of a run. Returns whether the run is complete (else its time was over).
     """
-    run = read(folder)
+    run = read_to_train(folder)
     check_versions(run, folder)
     # One process of a group holds the lock for all.
     with held(folder) if os.environ.get("RANK", "0") == "0" else nullcontext():
@@ -248,13 +256,13 @@ def make_trainer(
     meta = {"method": run.method, "task": run.task, "observations": run.observations, "stage": stage}
     method: Method
     if stage == 1:
-        spec = METHODS[run.method]
+        spec = find_method(run.method)
         if spec.make is None:
             raise ValueError(f"the method '{run.method}' has no first stage - use --stage 2 --population ...")
         method = spec.make(run.policy, run.robots, seed, run.settings)
         meta["settings"] = to_json(run.settings)
     else:
-        redraw, one = getattr(run.settings, "redraw", REDRAW), METHODS[run.method].one_partner
+        redraw, one = getattr(run.settings, "redraw", REDRAW), find_method(run.method).one_partner
         method = Coordination(run.policy, run.robots, seed, partners_of(folder), redraw, one)
         pixels = method.pixels or pixels
         meta["zero_shot"] = run.zero_shot
@@ -262,7 +270,7 @@ def make_trainer(
     return Trainer(run.training, method, episodes, homes, place, run.robots, group, pixels, run.device, stage, meta)
 
 
-def partners_of(folder: Path) -> list[Partner]:
+def partners_of(folder: Path) -> list[Agent]:
     """Whom the coordination agent of a run trains with; noted in its folder before it begins."""
     listed = RunFolder(folder).partners
     if not listed.is_file():

@@ -6,7 +6,7 @@ A home runs on its own clock until one of its robots must decide; then `step` re
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -85,7 +85,7 @@ class Batch:
         self.state, self.ended = Fields(self.records, robots), Fields(self.ended_records, robots)
         self.state.rng[:] = np.random.SeedSequence([seed, size]).generate_state(size, np.uint64)
         self.pixels = pixels
-        self._cameras: Cameras | None = None
+        self._cameras: dict[int, Cameras] = {}
         self.trace, self.traced = np.zeros((size, trace), TRACE), np.zeros(size, np.int32)
         self._threads = Threads(threads)
         self._hands = None
@@ -224,10 +224,18 @@ class Batch:
 
     @property
     def cameras(self) -> Cameras:
-        """The head cameras; packing the homes for the renderer is put off until somebody looks."""
-        if self._cameras is None:
-            self._cameras = Cameras(self.world, self.episodes, self.homes, self.size, self.robots, self.pixels, self.threads)
-        return self._cameras
+        """The head cameras for pictures of the batch's own size."""
+        return self.cameras_of(self.pixels)
+
+    def cameras_of(self, pixels: int) -> Cameras:
+        """The head cameras for pictures of a size; packing the homes for the renderer is put off until somebody looks."""
+        if pixels not in self._cameras:
+            self._cameras[pixels] = self.new_cameras(pixels, threads=self.threads)
+        return self._cameras[pixels]
+
+    def new_cameras(self, pixels: int, **options: Any) -> Cameras:
+        """Cameras in the homes of this batch for pictures with a side of `pixels`; options: those of `Cameras`."""
+        return Cameras(self.world, self.episodes, self.homes, self.size, self.robots, pixels, **options)
 
     def save(self) -> dict[str, np.ndarray]:
         """A copy of the complete state; `restore` continues from it bit for bit."""

@@ -16,8 +16,8 @@ from housemates.geometry.kinematics import forward_kinematics
 from housemates.homes.home import Home, Meshes, Parts
 from housemates.homes.objects import OBJECTS, object_parts
 from housemates.parallel import take
-from housemates.render.pictures import NEAR, Renderer
-from housemates.render.scene import Template, link_templates, nothing_placed, pack, pick
+from housemates.renderer.pictures import NEAR, Renderer
+from housemates.renderer.scene import Template, link_templates, nothing_placed, pack, pick
 from housemates.robots import fetch
 from housemates.robots.body import fetch_parts
 from housemates.robots.meshes import fetch_meshes, object_mesh

@@ -278,6 +278,12 @@ def sensor_names(text: str) -> tuple[str, ...]:
     return names
 
 
+def resolve_sensors(text: str) -> str:
+    """The word for observations that a user names; sensors that are given as package.module:NAME are registered."""
+    names = [SENSORS.named(name).name if ":" in name else name for name in text.split("+")]
+    return sensors_word(sensor_names("+".join(names)))
+
+
 def sensors_word(names: Sequence[str]) -> str:
     """The inverse of `sensor_names`."""
     return next((word for word, known in SETS.items() if known == tuple(names)), "+".join(names))

@@ -11,7 +11,7 @@ import numpy as np
 
 from housemates.homes.home import Home
 from housemates.sim.batch import Batch
-from housemates.sim.cameras import OBJECT_LABEL, ROBOT_LABEL, Cameras
+from housemates.sim.cameras import OBJECT_LABEL, ROBOT_LABEL
 
 FOV = 35.0
 """Field of view of the camera above, degrees: narrow, so that walls lean little."""
@@ -36,10 +36,9 @@ class Shot:
         """above: width and height of the picture from above; eye: side of the head pictures; pixels; real: as `Cameras`."""
         self.batch, self.size = batch, above
         home = batch.homes[int(batch.state.home[0])]
-        shared = (batch.world, batch.episodes, batch.homes, batch.size, batch.robots)
         self._side = SHARP * max(above)
-        self._above = Cameras(*shared, self._side, hide=("ceiling",), hfov=FOV, real=real)
-        self._heads = Cameras(*shared, eye, real=real)
+        self._above = batch.new_cameras(self._side, hide=("ceiling",), hfov=FOV, real=real)
+        self._heads = batch.new_cameras(eye, real=real)
         self.camera = above_home(home, above)
 
     def above(self, paper: Colour, robots: Mapping[int, Colour], things: Mapping[int, Colour]) -> np.ndarray:

@@ -149,13 +149,22 @@ def begin(world, s, r, action):
 
 
 @njit(cache=True, nogil=True)
-def next_of_plan(world, s, r):
-    """The next action of a scripted robot; a no-op when its plan is done."""
+def planned(world, s, r):
+    """What the plan of a scripted robot says next, -1 when it is done."""
     plan, at = s.plan[r], s.plan_at[r]
-    if plan < 0 or at >= world.task[0].plans.shape[1] or world.task[0].plans[plan, at] < 0:
+    if plan < 0 or at >= world.task[0].plans.shape[1]:
+        return -1
+    return int(world.task[0].plans[plan, at])
+
+
+@njit(cache=True, nogil=True)
+def next_of_plan(world, s, r):
+    """The next action of a scripted robot, whose plan goes on; a no-op when it is done."""
+    action = planned(world, s, r)
+    if action < 0:
         return NO_OP
     s.plan_at[r] += 1
-    return int(world.task[0].plans[plan, at])
+    return action
 
 
 @njit(cache=True, nogil=True)

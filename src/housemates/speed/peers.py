@@ -17,8 +17,8 @@ import numpy as np
 from housemates.geometry.kinematics import forward_kinematics
 from housemates.homes.home import Home, Parts
 from housemates.homes.solids import join
-from housemates.render.pictures import Renderer
-from housemates.render.scene import nothing_placed, pack
+from housemates.renderer.pictures import Renderer
+from housemates.renderer.scene import nothing_placed, pack
 from housemates.robots import fetch
 from housemates.robots.body import fetch_parts
 from housemates.robots.fetch import REST

@@ -23,7 +23,7 @@ from housemates.sim.world import World
 from housemates.tasks.actions import ACTIONS
 from housemates.tasks.episodes import Episodes
 from housemates.training.checkpoint import LATEST, NONE
-from housemates.training.rollout import SCRIPTED, Collector, Player, Slots
+from housemates.training.rollout import SCRIPTED, Collector, Learner, Slots
 
 LOSSES = ("policy_loss", "value_loss", "entropy", "auxiliary_loss", "gradient_norm")
 """What must be finite after an update, of every learner."""
@@ -101,7 +101,7 @@ def standing_partner(
     learns[np.arange(count), np.arange(count) % robots] = True
     player = np.where(learns, 0, SCRIPTED).astype(np.int16)
     slots = Slots(player, np.zeros(player.shape, np.int64), learns, np.full(player.shape, script("noop"), np.int16))
-    agent = Player(policy, torch.Generator(policy.actor.weight.device).manual_seed(PROBE_SEED + seed))
+    agent = Learner(policy, generator=torch.Generator(policy.actor.weight.device).manual_seed(PROBE_SEED + seed))
     collector = Collector(batch, [agent], slots)
     finished = collector.collect(np.iinfo(np.int64).max, lambda _: bool(batch.state.over.all())).arrays()
     return float((finished["outcome"] == OUTCOMES.index("success")).mean())

@@ -13,8 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from housemates.sim.batch import Batch
-from housemates.sim.cameras import PICTURES
-from housemates.sim.sensors import blindfold, draw_without_partners
 from housemates.tasks.actions import ACTIONS, NO_OP
 
 KINDS = ("undisturbed", "freeze", "blind", "noise", "slow")
@@ -105,22 +103,6 @@ class Disturber:
         for home, robot in np.argwhere(due):
             self.batch.assign(home, robot, NO_OP)
             state.controllable[home, robot] = state.interruptible[home, robot] = False
-
-    def hide(self, name: str, values: np.ndarray, rows: np.ndarray) -> None:
-        """Take all other robots out of what the blind of rows [n] of [E * R] sense: values [n, ...], in place."""
-        blind = np.flatnonzero(self.kind.reshape(-1)[rows] == BLIND)
-        if not len(blind):
-            return
-        if name in PICTURES:
-            which = np.zeros(self.kind.shape, np.bool_)
-            which.reshape(-1)[rows[blind]] = True
-            drawn = np.zeros((*which.shape, *values.shape[1:]), values.dtype)
-            draw_without_partners(self.batch.cameras, name, self.batch.records, which, drawn)
-            values[blind] = drawn.reshape(-1, *values.shape[1:])[rows[blind]]
-        else:
-            some = values[blind]
-            blindfold(name, some, self.batch.robots)
-            values[blind] = some
 
     def disturb(self, actions: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """The decisions [n] of robots rows [n] as they are carried out: some are random, some wait."""

@@ -10,7 +10,7 @@ from typing import Protocol
 
 import numpy as np
 
-from housemates.agents.agent import Partner
+from housemates.agents.agent import Agent
 from housemates.policies.policy import Policy
 from housemates.run_folder import member_place
 from housemates.sim.batch import Batch
@@ -64,7 +64,7 @@ class Method(Protocol):
         """The folder of a learner's policy inside the stage's."""
         ...
 
-    def population(self) -> list[Partner]:
+    def population(self) -> list[Agent]:
         """Who belongs to the finished population, named shortly (3, z5), with paths inside the stage's folder."""
         ...
 
@@ -107,14 +107,14 @@ class Members:
         """Members are numbered."""
         return member_place(player)
 
-    def population(self) -> list[Partner]:
+    def population(self) -> list[Agent]:
         """Every learner, or each of its latents."""
         found = []
         for index, policy in enumerate(self.policies):
             place, count = self.place(index), policy.config.latent
             before = "" if sum(self.trains) == 1 else str(index)
             if self.trains[index] and count:
-                found += [Partner(f"{before}z{z}", "latent", place, z) for z in range(count)]
+                found += [Agent(f"{before}z{z}", "latent", place, z) for z in range(count)]
             elif self.trains[index]:
-                found.append(Partner(str(index), "learned", place))
+                found.append(Agent(str(index), "learned", place))
         return found

@@ -2,49 +2,44 @@
 
 A decision's reward is summed until the same robot's next decision; one that is still running when the rollout ends is
 carried over into the next. A robot's slot says which player moves it, with which latent, and whether it learns from it.
-Players may see different things; what only training needs is stored with the learners' decisions.
+Players act through `agents.actors`; what only training needs is stored with the learners' decisions.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 import torch
 
-from housemates.policies.config import seen_as
-from housemates.policies.policy import Action, Policy
-from housemates.policies.stacked import StackedPolicies
+from housemates.agents.actors import NOBODY, Actor, Actors, Decisions
 from housemates.sim.batch import Batch, Step
 from housemates.sim.sensors import write_window
-from housemates.training.disturbances import Disturber
+from housemates.training.disturbances import BLIND, Disturber
 from housemates.training.ppo import Scale
 from housemates.training.store import Store
 
-SCRIPTED = -1
+SCRIPTED = NOBODY
 """Player number of a robot that the simulator itself moves."""
 STACK = 4
 """Players of one network without pictures that act in one call from this number on; fewer are faster one by one."""
 
 
-@dataclass
-class Player:
-    """Somebody who plays: a policy with the observations it needs. One without a store is frozen: it plays, nothing more."""
+@dataclass(eq=False)
+class Learner(Actor):
+    """An actor of a training. One without a store is frozen: it plays, nothing more."""
 
-    policy: Policy
-    generator: torch.Generator
-    memory: torch.Tensor = field(init=False)
-    """[E * R, M], the memory of whatever this player controls; players that act together share one."""
+    generator: torch.Generator = field(default_factory=torch.Generator)  # ty: ignore[incompatible-mutable-override]
     store: Store | None = None
     scale: Scale = field(default_factory=Scale)
     """The units its critic answers in."""
 
     @property
-    def sees(self) -> Sequence[str]:
-        """Observations that are needed when it decides; a learner also keeps what only training reads."""
-        return self.policy.config.observations if self.store is None else tuple(self.store.observations)
+    def observations(self) -> tuple[str, ...]:
+        """Observations that are needed when it decides; who learns also keeps what only training reads."""
+        return super().observations if self.store is None else tuple(self.store.observations)
 
 
 @dataclass
@@ -111,50 +106,10 @@ class Finished:
         return {name: np.concatenate(rows) if rows else np.zeros(0) for name, rows in vars(self).items()}
 
 
-@dataclass
-class Bench:
-    """Players that act in one call: one alone, or several stacked ones."""
-
-    index: list[int]
-    """Which players."""
-    players: list[Player]
-    stacked: StackedPolicies | None = None
-
-    def act(self, shown: dict[str, torch.Tensor], memory: torch.Tensor, who: np.ndarray, latent: np.ndarray) -> Action:
-        """Decisions of n robots; who [n] is each one's player, as a place on the bench."""
-        first = self.players[0]
-        config, device = first.policy.config, memory.device
-        latents = torch.from_numpy(latent).to(device) if config.latent else None
-        privileged = shown.get("privileged") if config.informed else None
-        if self.stacked is None:
-            return first.policy.act(shown, memory, latents, generator=first.generator, privileged=privileged)
-        members = torch.from_numpy(who).to(device)
-        return self.stacked.act(shown, memory, members, latents, generator=first.generator, privileged=privileged)
-
-
-def benches(players: Sequence[Player]) -> list[Bench]:
-    """Players in the order in which they act; those of one network that see the same are stacked where that is faster."""
-    groups: dict[object, Bench] = {}
-    for index, player in enumerate(players):
-        config = player.policy.config
-        alone = not config.memory_size or config.pictures or config.branches
-        bench = groups.setdefault(index if alone else (config, tuple(player.sees)), Bench([], []))
-        bench.index.append(index)
-        bench.players.append(player)
-    found = []
-    for bench in groups.values():
-        if len(bench.index) >= STACK:
-            bench.stacked = StackedPolicies([player.policy for player in bench.players])
-            found.append(bench)
-        else:
-            found += [Bench([k], [player]) for k, player in zip(bench.index, bench.players, strict=True)]
-    return found
-
-
 class Collector:
     """Plays a batch with its players and fills the learners' stores."""
 
-    def __init__(self, batch: Batch, players: list[Player], slots: Slots, disturber: Disturber | None = None) -> None:
+    def __init__(self, batch: Batch, players: list[Learner], slots: Slots, disturber: Disturber | None = None) -> None:
         """disturber: who disturbs the robots that do not learn, None for nobody."""
         self.batch, self.players, self.disturber = batch, players, disturber
         self.slots, self.pending = slots.copy(), slots.copy()
@@ -163,16 +118,8 @@ class Collector:
         self.actions = np.full(shape, -1, np.int8)
         self.asked = False
         self.seconds = dict.fromkeys(("simulation", "observation", "inference"), 0.0)
-        self.buffers: dict[tuple[str, type], np.ndarray] = {}
-        """[E, R, ...] of each observation in each number type that somebody sees it in."""
         self.windows: np.ndarray | None = None
-        self.benches = benches(players)
-        self._bench_of, self._place_of = np.full(len(players) + 1, -1), np.zeros(len(players) + 1, np.int64)
-        for number, bench in enumerate(self.benches):
-            self._bench_of[bench.index], self._place_of[bench.index] = number, np.arange(len(bench.index))
-            memory = bench.players[0].policy.initial_memory(batch.size * batch.robots)
-            for player in bench.players:
-                player.memory = memory
+        self.actors = Actors(batch, players, stack=STACK)
         everywhere = np.ones(batch.size, np.bool_)
         self._script(everywhere)
         if disturber is not None:
@@ -217,10 +164,8 @@ class Collector:
                 return finished
 
     def refresh(self) -> None:
-        """Players have learnt, or were loaded: stacked ones act with their present weights."""
-        for bench in self.benches:
-            if bench.stacked is not None:
-                bench.stacked.refresh()
+        """Players have learnt, or were loaded."""
+        self.actors.refresh()
 
     @property
     def closed(self) -> int:
@@ -239,7 +184,7 @@ class Collector:
         arrays = {"open_at": self.open_at, "actions": self.actions, "asked": np.array([self.asked])}
         for name, slots in (("slots", self.slots), ("pending", self.pending)):
             arrays |= {f"{name}.{k}": v for k, v in vars(slots).items()}
-        arrays |= {f"{bench.index[0]}.memory": bench.players[0].memory.cpu().numpy() for bench in self.benches}
+        arrays |= {f"{group.index[0]}.memory": group.memory.cpu().numpy() for group in self.actors.groups}
         if self.disturber is not None:
             arrays |= {f"disturber.{k}": v for k, v in self.disturber.state().items()}
         for index, player in enumerate(self.players):
@@ -258,8 +203,8 @@ class Collector:
                 setattr(slots, key, arrays[f"{name}.{key}"].copy())
         if self.disturber is not None:
             self.disturber.load({k: arrays[f"disturber.{k}"] for k in self.disturber.state()})
-        for bench in self.benches:
-            bench.players[0].memory.copy_(torch.from_numpy(arrays[f"{bench.index[0]}.memory"]))
+        for group in self.actors.groups:
+            group.memory.copy_(torch.from_numpy(arrays[f"{group.index[0]}.memory"]))
         for index, player in enumerate(self.players):
             if player.store is not None:
                 player.store.size = 0
@@ -269,7 +214,7 @@ class Collector:
                 for key, values in player.store.observations.items():
                     values[place] = arrays[f"{index}.seen.{key}"]
 
-    def _learning(self, player: Player) -> np.ndarray:
+    def _learning(self, player: Learner) -> np.ndarray:
         index = next(k for k, p in enumerate(self.players) if p is player)
         return (self.slots.player == index) & self.slots.learns & (self.open_at >= 0)
 
@@ -317,81 +262,49 @@ class Collector:
 
     def _ask(self) -> None:
         """Let every player act for its robots that must decide."""
-        batch = self.batch
-        decide = batch.decide
-        start = np.broadcast_to((batch.state.clock == 0)[:, None], decide.shape)
-        self.actions[:] = -1
-        bench_of = self._bench_of[self.slots.player]
-        asked = [(bench, decide & (bench_of == number)) for number, bench in enumerate(self.benches)]
-        asked = [(bench, mine) for bench, mine in asked if mine.any()]
-        before = time.perf_counter()
-        wanted: dict[tuple[str, type], np.ndarray] = {}
-        for bench, mine in asked:
-            for key in self._shown(bench):
-                wanted[key] = wanted.get(key, False) | mine
-        for (name, kind), which in wanted.items():
-            buffer = self.buffers.get((name, kind))
-            if buffer is None:
-                buffer = np.zeros((batch.size, batch.robots, *batch.observation(name)[0]), kind)
-            self.buffers[name, kind] = batch.observe(name, buffer, which)
-        self.seconds["observation"] += time.perf_counter() - before
-        for bench, mine in asked:
-            self._act(bench, np.flatnonzero(mine), start)
-        self.asked = True
-
-    def _shown(self, bench: Bench) -> list[tuple[str, type]]:
-        """What the players of a bench see when they decide: observations and their number types."""
-        first = bench.players[0]
-        return [(name, seen_as(first.policy.config, name, self.batch.observation(name)[1])) for name in first.sees]
-
-    def _act(self, bench: Bench, rows: np.ndarray, start: np.ndarray) -> None:
-        """Decide for the robots of these rows of [E * R]."""
-        before = time.perf_counter()
-        kept, buffers = bench.players[0].memory, {key[0]: self.buffers[key] for key in self._shown(bench)}
-        seen = {name: values.reshape(-1, *values.shape[2:])[rows] for name, values in buffers.items()}
+        actors, slots, before = self.actors, self.slots, time.perf_counter()
+        seen = actors.seconds["observation"]
+        actors.actor, actors.latent = slots.player, slots.latent
         if self.disturber is not None:
-            for name, values in seen.items():
-                self.disturber.hide(name, values, rows)
-        chosen, fresh = torch.from_numpy(rows).to(kept.device), start.reshape(-1)[rows]
-        memory = kept[chosen]
-        memory[torch.from_numpy(fresh).to(kept.device)] = 0.0
-        shown = {name: torch.from_numpy(values).to(kept.device) for name, values in seen.items()}
-        who, latent = self._place_of[self.slots.player.reshape(-1)[rows]], self.slots.latent.reshape(-1)[rows]
-        result = bench.act(shown, memory, who, latent)
-        kept[chosen] = result.memory
-        acted = result.action.cpu().numpy()
-        self.actions.reshape(-1)[rows] = acted if self.disturber is None else self.disturber.disturb(acted, rows)
-        decided = {
+            actors.blind = self.disturber.kind == BLIND
+        self.actions[:] = -1
+        for decided in actors.decide(self.batch.decide, self.actions):
+            if self.disturber is not None:
+                self.actions.reshape(-1)[decided.rows] = self.disturber.disturb(decided.action, decided.rows)
+            self._remember(decided)
+        self.asked = True
+        observation = actors.seconds["observation"] - seen
+        self.seconds["observation"] += observation
+        self.seconds["inference"] += time.perf_counter() - before - observation
+
+    def _remember(self, decided: Decisions) -> None:
+        """Append the decisions that players of one group learn from to their stores."""
+        rows, result = decided.rows, decided.result
+        learns = self.slots.learns.reshape(-1)[rows]
+        if not learns.any():
+            return
+        numbers = {
             "stream": rows,
-            "action": acted,
-            "latent": latent,
+            "action": decided.action,
+            "latent": decided.latent,
             "log_prob": result.log_prob.cpu().numpy(),
             "value": result.value.cpu().numpy(),
-            "memory": memory.cpu().numpy(),
-            "start": fresh,
+            "memory": decided.memory.cpu().numpy(),
+            "start": decided.start,
             "clock": self.batch.state.clock[rows // self.batch.robots],
         }
-        learns = self.slots.learns.reshape(-1)[rows]
-        for place, player in enumerate(bench.players):
-            if player.store is not None:
-                mine = learns if bench.stacked is None else learns & (who == place)
-                self._remember(player, player.store, mine, seen, decided)
-        self.seconds["inference"] += time.perf_counter() - before
-
-    def _remember(
-        self, player: Player, store: Store, mine: np.ndarray, seen: dict[str, np.ndarray], decided: dict[str, np.ndarray]
-    ) -> None:
-        """Append those decisions that a player learns from, mine [n] bool."""
-        if not mine.any():
-            return
-        keep = slice(None) if mine.all() else np.flatnonzero(mine)
-        rows = decided["stream"][keep]
-        place = store.append(len(rows))
-        for name, values in seen.items():
-            store.observations[name][place] = values[keep]
-        for name, values in decided.items():
-            store.numbers[name][place] = values[keep]
-        store.numbers["value"][place] = player.scale.real(store.numbers["value"][place])
-        for name in ("reward", "discounted", "duration", "done", "closed"):
-            store.numbers[name][place] = 0
-        self.open_at.reshape(-1)[rows] = np.arange(place.start, place.stop)
+        player = self.slots.player.reshape(-1)[rows]
+        for index in decided.group.index:
+            store, mine = self.players[index].store, learns & (player == index)
+            if store is None or not mine.any():
+                continue
+            keep = slice(None) if mine.all() else np.flatnonzero(mine)
+            place = store.append(len(rows[keep]))
+            for name, values in decided.seen.items():
+                store.observations[name][place] = values[keep]
+            for name, values in numbers.items():
+                store.numbers[name][place] = values[keep]
+            store.numbers["value"][place] = self.players[index].scale.real(store.numbers["value"][place])
+            for name in ("reward", "discounted", "duration", "done", "closed"):
+                store.numbers[name][place] = 0
+            self.open_at.reshape(-1)[rows[keep]] = np.arange(place.start, place.stop)

@@ -43,7 +43,7 @@ from housemates.training.distributed import Group, interrupted
 from housemates.training.disturbances import KINDS, Disturbances, Disturber
 from housemates.training.method import Method
 from housemates.training.ppo import PPO, prepare, update
-from housemates.training.rollout import Collector, Player
+from housemates.training.rollout import Collector, Learner
 from housemates.training.store import ENDS, Store
 
 RECENT = 2000
@@ -143,13 +143,13 @@ class Trainer:
             raise ValueError(f"the method needs '{unknown[0]}' at the end of decisions - choose among: {', '.join(ENDS)}")
         method.begin(self.group, self.batch)
         self.rng = np.random.default_rng([config.seed, self.group.rank, *([stage] if stage > 1 else [])])
-        self.players: list[Player] = []
+        self.players: list[Learner] = []
         self.heads: list[Auxiliary | None] = []
         self.optimisers: list[torch.optim.Optimizer | None] = []
         for index, (policy, trains) in enumerate(zip(method.policies, method.trains, strict=True)):
             policy.to(device)
             generator = torch.Generator(device).manual_seed(seed * 1000 + index)
-            self.players.append(Player(policy, generator))
+            self.players.append(Learner(policy, generator=generator))
             self.heads.append(None)
             self.optimisers.append(None)
             if trains:

@@ -9,14 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from housemates.agents.agent import Partner, load, scripted
+from housemates.agents.actors import Actors, load_actors
+from housemates.agents.agent import Agent, scripted
 from housemates.homes.home import OPENABLE, Home
-from housemates.policies.config import seen_as
 from housemates.recordings.captions import ENDS
 from housemates.recordings.recording import Recorder, Recording, batch_of, resume
 from housemates.run_folder import AGENT, RunFolder
 from housemates.sim.batch import Batch
-from housemates.sim.cameras import PICTURES, Cameras
 from housemates.sim.rules import Rules
 from housemates.sim.scripts import SCRIPTS, script
 from housemates.sim.skills import may_start
@@ -42,17 +41,17 @@ from housemates.web.phrases import buttons, instructions, subgoals
 from housemates.web.validation import check_in_home
 from housemates.web.views import belief, episode_in_words, events_in_words, things_of
 
-PERSON = Partner("person", "person")
+PERSON = Agent("person", "person")
 OFFERED = ("solo", "first_half", "second_half", "noop")
 """Scripts that the page offers."""
 
 
-def everybody(more: Sequence[Partner] = ()) -> dict[str, Partner]:
+def everybody(more: Sequence[Agent] = ()) -> dict[str, Agent]:
     """All partners that the page offers, by name: scripts, chance, what comes with the package, and `more`."""
     from housemates.agents.agent import shipped
 
     found = [scripted(name) for name in OFFERED]
-    return {p.name: p for p in (*found, Partner("random", "random"), *shipped(), *more)}
+    return {p.name: p for p in (*found, Agent("random", "random"), *shipped(), *more)}
 
 
 def lent(run: Path) -> list[str]:
@@ -64,52 +63,7 @@ def lent(run: Path) -> list[str]:
     return found + ([str(run)] if place.members() else [])
 
 
-class Mind:
-    """A policy (or whatever acts like one) in one robot of a batch of one home."""
-
-    def __init__(self, partner: Partner, batch: Batch, robot: int, seed: int = 0) -> None:
-        import torch
-
-        policy = load(partner)
-        if policy is None:
-            raise ValueError(f"{partner.name} is no policy")
-        if getattr(policy.config, "robots", batch.robots) != batch.robots:
-            raise ValueError(f"{partner.name} was trained for {policy.config.robots} robots in a home, not for {batch.robots}")
-        self.policy, self.batch, self.robot = policy, batch, robot
-        self.memory = policy.initial_memory(1)
-        self.latent = torch.tensor([partner.latent]) if partner.kind == "latent" else None
-        self.generator = torch.Generator().manual_seed(seed)
-        self._cameras: Cameras | None = None
-
-    def decide(self) -> tuple[int, np.ndarray | None, float]:
-        """Its decision now: the action, the probabilities [25] (None if it has none) and the value (nan if not known)."""
-        import torch
-
-        seen = {name: torch.from_numpy(self._see(name)) for name in self.policy.config.observations}
-        with torch.inference_mode():
-            found: Any = self.policy.act(seen, self.memory, latent=self.latent, generator=self.generator)
-        self.memory = found.memory
-        likely = found.logits.softmax(-1)[0].numpy() if bool(found.log_prob.isfinite().all()) else None
-        return int(found.action[0]), likely, float(found.value[0])
-
-    def _see(self, name: str) -> np.ndarray:
-        """One observation [1, ...] of its robot; pictures have the size that the policy was made for."""
-        which = np.zeros((1, self.batch.robots), bool)
-        which[0, self.robot] = True
-        if name not in PICTURES:
-            return self.batch.observe(name, which=which)[:, self.robot]
-        if self._cameras is None:
-            batch, pixels = self.batch, self.policy.config.picture
-            self._cameras = Cameras(batch.world, batch.episodes, batch.homes, 1, batch.robots, pixels)
-        channels, kind = PICTURES[name]
-        kind = seen_as(self.policy.config, name, kind)
-        size = self._cameras.pixels
-        out: np.ndarray = np.zeros((1, self.batch.robots, size, size, channels), kind)
-        self._cameras.heads(name, self.batch.records, which, out)
-        return out[:, self.robot]
-
-
-def seat(batch: Batch, robot: int, partner: Partner) -> None:
+def seat(batch: Batch, robot: int, partner: Agent) -> None:
     """Make a robot of the first home the partner's from the present state on; its running skill goes on.
 
     People and scripts are not interrupted by a partner that comes near, policies are.
@@ -151,9 +105,9 @@ class LiveRecorder(Recorder):
 class Game:
     """One episode being played."""
 
-    def __init__(self, batch: Batch, team: Sequence[Partner], minds: dict[int, Mind], solo_steps: int = -1) -> None:
-        """team: who sits at each robot; minds: the policies among them, by robot."""
-        self.batch, self.team, self.minds, self.solo_steps = batch, list(team), minds, solo_steps
+    def __init__(self, batch: Batch, team: Sequence[Agent], actors: Actors, solo_steps: int = -1) -> None:
+        """team: who sits at each robot; actors: the policies among them."""
+        self.batch, self.team, self.actors, self.solo_steps = batch, list(team), actors, solo_steps
         self.human = next((r for r, who in enumerate(team) if who.kind == "person"), -1)
         self.recorder = LiveRecorder(batch, names=[who.name for who in team])
         self.first = int(batch.state.clock[0])
@@ -162,7 +116,7 @@ class Game:
         self.things = things_of([int(kind) for kind in self.episode["kind"][0]])
         self.thoughts: dict[int, dict[str, Any]] = {}
         """The last decision of each policy, by robot."""
-        self._wish: list[int] = []
+        self._queue: list[int] = []
         self._cut = False
         self._keys: dict[str, int] = {}
 
@@ -173,25 +127,25 @@ class Game:
 
     def act(self, action: int) -> None:
         """The person wants to start an action at once."""
-        self._wish, self._cut = [action], True
+        self._queue, self._cut = [action], True
         self._keys.clear()
 
     def click(self, entity: int) -> None:
         """The person wants to do the sensible thing at an entity: go there, then what can be done there."""
         after = self._after(entity)
         near = after is not None and self.may(self.human, after)
-        self._wish = [after] if near and after is not None else [entity] if after is None else [entity, after]
+        self._queue = [after] if near and after is not None else [entity] if after is None else [entity, after]
         closed = self._closed_around(entity)
         if closed is not None and after is not None:
             # Nobody can pick what is behind a closed door: it is opened first.
-            self._wish = [ENTITIES.index(OPENABLE[closed]), OPEN + closed, *self._wish]
+            self._queue = [ENTITIES.index(OPENABLE[closed]), OPEN + closed, *self._queue]
         self._cut = True
         self._keys.clear()
 
     def key(self, name: str, down: bool) -> None:
         """The person presses or releases the key of a primitive."""
         if down:
-            self._wish = []
+            self._queue = []
             self._keys.setdefault(name, 0)
         else:
             self._keys.pop(name, None)
@@ -199,9 +153,9 @@ class Game:
     def stop(self) -> None:
         """The person wants to stand still."""
         self._keys.clear()
-        self._wish, self._cut = [], False
+        self._queue, self._cut = [], False
         if self.human >= 0 and not self.over and self.batch.state.action[0, self.human] != MUST_DECIDE:
-            self._wish, self._cut = [NO_OP], True
+            self._queue, self._cut = [NO_OP], True
 
     def tick(self) -> None:
         """One step of the home."""
@@ -209,13 +163,14 @@ class Game:
         actions = np.full((1, robots), -1)
         likely, value = np.full((1, robots, len(ACTIONS)), np.nan), np.full((1, robots), np.nan)
         decide = self.batch.decide[0]
-        for robot, mind in self.minds.items():
-            if decide[robot]:
-                actions[0, robot], found, value[0, robot] = mind.decide()
-                if found is not None:
-                    likely[0, robot] = found
-                thought = belief(int(actions[0, robot]), found, float(value[0, robot]))
-                self.thoughts[robot] = {"tick": self.recorder.tick_number, "robot": robot, **thought}
+        for decided in self.actors.decide(decide[None], actions):
+            (robot,), result = decided.rows.tolist(), decided.result
+            value[0, robot] = float(result.value[0])
+            found = result.logits.softmax(-1)[0].numpy() if bool(result.log_prob.isfinite().all()) else None
+            if found is not None:
+                likely[0, robot] = found
+            thought = belief(int(actions[0, robot]), found, float(value[0, robot]))
+            self.thoughts[robot] = {"tick": self.recorder.tick_number, "robot": robot, **thought}
         if self.human >= 0:
             wanted = self._person(bool(decide[self.human]))
             if wanted is not None and state.action[0, self.human] == MUST_DECIDE:
@@ -285,9 +240,9 @@ class Game:
             name = min(self._keys, key=lambda k: self._keys[k])
             self._keys[name] = max(self._keys.values()) + 1
             return KEYS[name]
-        if self._wish and (free or self._cut):
+        if self._queue and (free or self._cut):
             self._cut = False
-            return self._wish.pop(0)
+            return self._queue.pop(0)
         return None
 
     def _after(self, entity: int) -> int | None:
@@ -313,7 +268,7 @@ class Game:
 
 
 def new_game(
-    episodes: Episodes, homes: Sequence[Home], episode: int, team: Sequence[Partner], rules: Rules | None = None
+    episodes: Episodes, homes: Sequence[Home], episode: int, team: Sequence[Agent], rules: Rules | None = None
 ) -> Game:
     """A game of one of the episodes from its stored start."""
     one = episodes.take([episode])
@@ -325,10 +280,10 @@ def new_game(
     for robot, who in enumerate(team):
         seat(batch, robot, who)
     human = next((r for r, who in enumerate(team) if who.kind == "person"), 0)
-    return Game(batch, team, _minds(batch, team), solo_steps(batch, human))
+    return Game(batch, team, actors_of(batch, team), solo_steps(batch, human))
 
 
-def swap(recording: Recording, frame: int, team: Sequence[Partner | None], home: Home) -> Game:
+def swap(recording: Recording, frame: int, team: Sequence[Agent | None], home: Home) -> Game:
     """The game of a recording, going on from the exact state after `frame` steps with another team.
 
     None keeps a robot's script. Policies have seen the episode so far through their robot's eyes: their memory is what it
@@ -346,9 +301,9 @@ def swap(recording: Recording, frame: int, team: Sequence[Partner | None], home:
         if who is not None:
             seat(batch, robot, who)
     everybody = [who or _script_of(recording, batch, robot) for robot, who in enumerate(team)]
-    minds = _minds(batch, everybody)
-    _remember(recording, frame, home, minds)
-    return Game(batch, everybody, minds)
+    actors = actors_of(batch, everybody)
+    _remember(recording, frame, home, actors)
+    return Game(batch, everybody, actors)
 
 
 def solo_steps(batch: Batch, robot: int) -> int:
@@ -365,36 +320,42 @@ def solo_steps(batch: Batch, robot: int) -> int:
     return int(alone.ended.steps[0]) if int(alone.ended.outcome[0]) == SUCCESS else -1
 
 
-def _minds(batch: Batch, team: Sequence[Partner]) -> dict[int, Mind]:
-    """The policies of a team, by robot."""
-    return {r: Mind(who, batch, r, seed=r) for r, who in enumerate(team) if who.kind not in ("script", "person")}
+def actors_of(batch: Batch, team: Sequence[Agent]) -> Actors:
+    """The policies of a team in a batch of one home; each draws from a generator of its own."""
+    import torch
+
+    known = load_actors(who for who in team if who.kind not in ("script", "person"))
+    seated = {robot: known[who] for robot, who in enumerate(team) if who in known}
+    made = [replace(actor, generator=torch.Generator().manual_seed(robot)) for robot, actor in seated.items()]
+    actors = Actors(batch, made)
+    for number, (robot, actor) in enumerate(seated.items()):
+        actors.actor[0, robot], actors.latent[0, robot] = number, actor.latent
+    return actors
 
 
-def _script_of(recording: Recording, batch: Batch, robot: int) -> Partner:
+def _script_of(recording: Recording, batch: Batch, robot: int) -> Agent:
     """The script that a robot of a recording follows."""
     if batch.state.controllable[0, robot]:
         raise Refused(f"the recording does not say who robot {robot} was - choose somebody for it")
     name = {number: name for name, number in SCRIPTS.items()}[int(batch.state.script[0, robot])]
-    return Partner(recording.header["robots"][robot], "script", script=name)
+    return Agent(recording.header["robots"][robot], "script", script=name)
 
 
-def _remember(recording: Recording, frame: int, home: Home, minds: dict[int, Mind]) -> None:
+def _remember(recording: Recording, frame: int, home: Home, actors: Actors) -> None:
     """Let policies live through the first steps of a recording at the decisions that their robots took."""
-    if not minds:
+    if not actors.groups:
         return
     again = batch_of(recording, home)
     again.state.controllable[:] = True
-    live = [(mind, mind.batch) for mind in minds.values()]
-    for mind, _ in live:
-        mind.batch = again
+    earlier = Actors(again, actors.actors)
+    earlier.actor, earlier.latent = actors.actor, actors.latent
     order = np.searchsorted(recording.decisions["tick"], np.arange(frame + 1))
     for tick in range(frame):
         taken = recording.decisions[order[tick] : order[tick + 1]]
-        for robot in {int(decision["robot"]) for decision in taken}:
-            if robot in minds:
-                minds[robot].decide()
+        which = np.zeros((1, recording.robots), np.bool_)
+        which[0, taken["robot"]] = True
+        earlier.decide(which, np.zeros((1, recording.robots), np.int64))
         for decision in taken:
             again.assign(0, int(decision["robot"]), int(decision["action"]))
         again.tick()
-    for mind, batch in live:
-        mind.batch = batch
+    actors.remember(earlier)

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from housemates.agents.agent import Partner
+from housemates.agents.agent import Agent
 from housemates.io import write_whole
 from housemates.recordings.recording import Recording, load_recording, save_recording
 
@@ -27,7 +27,7 @@ CONSENT = (
 """What a person agrees to."""
 
 
-def save_game(folder: Path, recording: Recording, team: Sequence[Partner], result: dict[str, Any]) -> Path:
+def save_game(folder: Path, recording: Recording, team: Sequence[Agent], result: dict[str, Any]) -> Path:
     """Write a game into a folder under a random name; the header tells who played and how it ended."""
     name = secrets.token_hex(6)
     game = {

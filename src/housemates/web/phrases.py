@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from housemates.agents.agent import Partner
+from housemates.agents.agent import Agent
 from housemates.recordings.captions import told
 from housemates.recordings.palette import ROBOTS, THEMES, depth_colours, named_colours
 from housemates.tasks.actions import ACTION_TABLE, ENTITIES, GOALS, OBJECTS, entity_words
 from housemates.tasks.tasks import get_task
 
 SCRIPTS = {
-    "script/solo": "script: whole task",
-    "script/first_half": "script: first object",
-    "script/second_half": "script: second object",
-    "script/noop": "script: does nothing",
+    "script/solo": "script (whole task)",
+    "script/first_half": "script (first object)",
+    "script/second_half": "script (second object)",
+    "script/noop": "script (does nothing)",
     "random": "random actions",
 }
 """Titles of partners that are not trained."""
@@ -33,7 +33,7 @@ def instructions(task: str) -> list[str]:
     return [*own, *FOR_ALL]
 
 
-def partner_title(partner: Partner) -> str:
+def partner_title(partner: Agent) -> str:
     """What the page calls a partner; a policy of the package by its method, observations and seed instead of its path."""
     from housemates.methods import METHODS  # imports torch, which the words of the page do not need
 
@@ -45,9 +45,8 @@ def partner_title(partner: Partner) -> str:
         return partner.name
     if not partner.name.startswith(f"{meta.get('task')}/"):
         return f"{partner.name} ({method})"
-    kind = "held-out partner" if meta.get("holdout") else "agent"
-    member = f", member {meta['member']}" if "member" in meta else ""
-    return f"{kind}: {method}, {meta['observations']}, seed {meta['seed']}{member}"
+    details = f"{meta['observations']}, seed {meta['seed']}" + (f", #{meta['member']}" if "member" in meta else "")
+    return f"held-out partner ({method}, {details})" if meta.get("holdout") else f"{method} agent ({details})"
 
 
 def subgoals(task: str, things: tuple[str, str]) -> list[str]:

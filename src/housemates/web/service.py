@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from housemates import __version__
-from housemates.agents.agent import Partner
+from housemates.agents.agent import Agent
 from housemates.homes.home import Home
 from housemates.recordings.captions import ENDS
 from housemates.recordings.recording import Recording
@@ -45,7 +45,7 @@ class Options:
     """Recordings, and folders that hold some."""
     runs: tuple[Path, ...] = ()
     """Runs whose training is shown."""
-    partners: tuple[Partner, ...] = ()
+    partners: tuple[Agent, ...] = ()
     """More partners, beside scripts and the policies that come with the package."""
     games: Path = Path("games")
     """Where games are kept whose players agree."""
@@ -188,14 +188,14 @@ class Service:
         else:
             session.command(game.stop)
 
-    def _team(self, names: Sequence[str | None], task: str) -> list[Partner | None]:
+    def _team(self, names: Sequence[str | None], task: str) -> list[Agent | None]:
         """The partners of a list of names; None where there is no name."""
         team = [None if name is None else self._partner(name, robot, task) for robot, name in enumerate(names)]
         if sum(who is not None and who.kind == "person" for who in team) > 1:
             raise Refused("one person plays in a home - give the other robots partners")
         return team
 
-    def _partner(self, name: str, robot: int, task: str) -> Partner:
+    def _partner(self, name: str, robot: int, task: str) -> Agent:
         if name == "person":
             return PERSON
         run = self.runs.get(name.removeprefix("run/")) if name.startswith("run/") else None
@@ -207,7 +207,7 @@ class Service:
             raise Refused(f"{found.name} was trained for {trained}, not for {task} - choose another partner")
         return found
 
-    def _recorded_partner(self, recording: Recording, robot: int) -> Partner | None:
+    def _recorded_partner(self, recording: Recording, robot: int) -> Agent | None:
         """The partner that a robot of a recording was; None if it follows its script."""
         if not recording.start["controllable"][0, robot]:
             return None

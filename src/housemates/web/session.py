@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from housemates.recordings.recording import Recording
-from housemates.sim.cameras import Cameras
 from housemates.web.game import Game
 from housemates.web.messages import OVER, PAUSED, PICTURES, PIXELS, Refused, encode_frame
 
@@ -65,7 +64,6 @@ class Session:
         self._commands: deque[Callable[[], None]] = deque(maxlen=COMMANDS)
         self._wake = threading.Condition()
         self._steps, self._closed, self._stale = 0, False, False
-        self._cameras: Cameras | None = None
         self._loop = asyncio.get_running_loop()
         self.newest = self._snapshot(0)
         self._thread = threading.Thread(target=self._run, name=f"game-{self.id}", daemon=True)
@@ -178,10 +176,8 @@ class Session:
 
     def _pictures(self) -> bytes:
         batch = self.game.batch
-        if self._cameras is None:
-            self._cameras = Cameras(batch.world, batch.episodes, batch.homes, 1, batch.robots, PIXELS)
         out: np.ndarray = np.zeros((1, batch.robots, PIXELS, PIXELS, 1), np.uint8)
-        self._cameras.heads("depth", batch.records, np.ones((1, batch.robots), bool), out)
+        batch.cameras_of(PIXELS).heads("depth", batch.records, np.ones((1, batch.robots), bool), out)
         return out.tobytes()
 
     def _call(self, what: Callable[[], None]) -> None:

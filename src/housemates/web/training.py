@@ -8,7 +8,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from housemates.agents.agent import Partner, agent, population, read_partners
+from housemates.agents.agent import Agent, agent, population, read_partners
 from housemates.io import reading
 from housemates.run_folder import RESTORE, STAGES, RunFolder
 from housemates.web.messages import Refused
@@ -54,7 +54,7 @@ class TrainingRun:
             "checkpoint": f"run/{self.id}" if self._has_checkpoint() else None,
         }
 
-    def player(self, robot: int) -> Partner:
+    def player(self, robot: int) -> Agent:
         """Who plays a robot with the newest checkpoint: the coordination agent first, then the population in turn."""
         try:
             first = [agent(self.folder)] if self.files.has_agent() else []

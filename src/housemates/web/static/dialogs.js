@@ -171,8 +171,8 @@ export function showResult(over, game, consentText, on) {
     el("label.line", consent, " ", consentText),
     el(
       "div.buttons",
-      el("button", { type: "button", id: "replay", onclick: close(on.replay) }, "Watch the recording"),
-      el("button", { type: "button", id: "again", onclick: close(on.again) }, "Same episode again"),
+      el("button", { type: "button", id: "replay", onclick: close(on.replay) }, "Watch recording"),
+      el("button", { type: "button", id: "again", onclick: close(on.again) }, "Repeat episode"),
       el("button.primary", { type: "button", id: "another", autofocus: true, onclick: close(on.another) }, "Next episode"),
     ),
   );

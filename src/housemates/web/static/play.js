@@ -11,7 +11,17 @@ const HOLD = 450; // Milliseconds after which a touch opens the menu.
 
 export class Play {
   constructor(start, viewer, socket) {
-    Object.assign(this, { start, viewer, socket, game: null, over: null, down: new Set(), inputs: [], latencies: [] });
+    Object.assign(this, {
+      start,
+      viewer,
+      socket,
+      game: null,
+      over: null,
+      down: new Set(),
+      inputs: [],
+      latencies: [],
+      unfolded: false,
+    });
     this.choice = {
       task: start.demo.task,
       view: "follow",
@@ -122,11 +132,21 @@ export class Play {
     };
     $("task").replaceChildren(
       el("h3", game.title.split(",")[0]),
-      ...game.instructions.map((text) => el("p.faint.long", text)),
       el("ul", ...game.subgoals.map(row)),
-      el("p.faint.long", game.human >= 0 ? "Click an object, its goal or furniture. Right-click for all actions." : ""),
+      el(
+        "details.faint.long",
+        { open: this.unfolded, ontoggle: (event) => this.#unfold(event.target.open) },
+        el("summary", "Instructions"),
+        ...game.instructions.map((text) => el("p", text)),
+        el("p", game.human >= 0 ? "Click an object, its goal or furniture. Right-click for all actions." : ""),
+      ),
     );
     $("task").hidden = false;
+  }
+
+  /** Remember whether the instructions are shown: the card is made again with every sub-goal. */
+  #unfold(open) {
+    this.unfolded = open;
   }
 
   /** The buttons of the game, each with its key. */

@@ -161,7 +161,7 @@ export class Train {
         el(
           "p.faint",
           rows.length
-            ? `${count.toLocaleString("en")} decisions${log.finished ? ", finished" : ""}. Curves over decisions; newest value on top.`
+            ? `${count.toLocaleString("en")} decisions${log.finished ? ", finished" : ""}. Numbers are the newest values.`
             : "No metrics yet. The first row appears after the first update.",
         ),
         el(

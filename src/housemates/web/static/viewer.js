@@ -224,9 +224,9 @@ export class Viewer {
     if (!$("transport").hidden) this.timeline.set([this.film, this.other].filter(Boolean), this.low, this.high, this.cursor);
     const news = this.news();
     const kind = news.at(-1)?.kind;
-    const paused = this.live && this.front.me >= 0 && this.latest?.paused;
+    const paused = this.live && this.front.me >= 0 && this.latest?.paused && !$("ready").open;
     $("caption").textContent = paused
-      ? "paused: press P to go on"
+      ? "paused: press P to continue"
       : news.map((event) => (this.front.me >= 0 ? event.for_player : event.text)).join(" · ");
     $("caption").className = kind === "success" ? "good" : ["collision", "timeout", "infeasible"].includes(kind) ? "bad" : "";
     $("clock").textContent = `step ${Math.floor(this.cursor)} of ${this.high}`;

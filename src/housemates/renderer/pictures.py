@@ -13,7 +13,7 @@ import numpy as np
 
 from housemates.homes.home import Home, Parts, body_poses
 from housemates.parallel import Threads, announce
-from housemates.render.kernels import (
+from housemates.renderer.kernels import (
     COLOUR,
     INVERSE,
     INVERSE_FULL,
@@ -24,7 +24,8 @@ from housemates.render.kernels import (
     draw_pictures,
     new_scratch,
 )
-from housemates.render.scene import KINDS, Placed, Template, gather, home_templates, nothing_placed, pack
+from housemates.renderer.scene import KINDS, Placed, Template, gather, home_templates, nothing_placed, pack
+from housemates.robots.fetch import camera_to_world
 
 NEAR = 0.01
 """Nothing nearer to the camera than this is drawn, metres (Habitat's near plane)."""
@@ -34,6 +35,12 @@ LINE = 128
 """Bytes of memory that processors fetch at once: two cache lines."""
 DEPTH_FORMS = {"float32": METRES, "uint16": MILLIMETRES, "uint8": INVERSE}
 """What a depth picture holds, by the type of the buffer: metres, millimetres, inverse depth (see `metres`)."""
+RENDERED: dict[str, tuple[tuple[int, ...], type]] = {
+    "depth": ((), np.float32),
+    "rgb": ((3,), np.uint8),
+    "segmentation": ((), np.int16),
+}
+"""The kinds of `render`, what comes after [S, S] in their shape, and their type."""
 
 
 class Renderer:
@@ -155,11 +162,15 @@ def _poses(camera: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(camera[:, :3])
 
 
-def _one_pose(camera_to_world: np.ndarray) -> np.ndarray:
-    """One camera [3 or 4, 4] as an array of one."""
-    camera = np.asarray(camera_to_world)
+def _one_camera(camera: np.ndarray) -> np.ndarray:
+    """One camera [3 or 4, 4], or the head camera of a robot's pose [3], as an array of one."""
+    camera = np.asarray(camera, float)
+    if camera.shape == (3,):
+        return camera_to_world(camera)[None]
     if camera.shape not in ((3, 4), (4, 4)):
-        raise ValueError(f"the camera has shape {camera.shape} - give a camera-to-world matrix [4, 4] or [3, 4]")
+        raise ValueError(
+            f"the camera has shape {camera.shape} - give a camera-to-world matrix [4, 4] or [3, 4], or a robot's pose [3]"
+        )
     return camera[None]
 
 
@@ -178,10 +189,11 @@ def metres(picture: np.ndarray) -> np.ndarray:
     return np.where(picture > 0, np.float32(255 * INVERSE_FULL) / np.maximum(picture, 1), np.float32(0)).astype(np.float32)
 
 
-def render_depth(
+def render(
     home: Home,
-    camera_to_world: np.ndarray,
-    size: int,
+    camera: np.ndarray,
+    kind: str = "depth",
+    size: int = 128,
     hfov: float = 90.0,
     joints: np.ndarray | None = None,
     *,
@@ -190,55 +202,32 @@ def render_depth(
     extra: Parts | None = None,
     near: float = NEAR,
 ) -> np.ndarray:
-    """Depth [size, size] float32 in metres (0 = nothing hit) seen from a camera [4, 4] or [3, 4].
+    """One picture of a home: `depth`, `rgb` or `segmentation`.
 
-    joints: the home's joint values (default: all zero); meshes: triangles or convex parts (default: triangles where the home
-    has them); hide: labels to leave out, for example ("ceiling",); extra: further solids in world coordinates.
+    Returns:
+        depth: [size, size] float32, metres along the camera's axis, 0 where nothing is hit.
+        rgb: [size, size, 3] uint8, black where nothing is hit.
+        segmentation: [size, size] int16, index into home.labels (or the label of an extra part), -1 where nothing is hit.
+
+    Args:
+        home: what is drawn, without robots and objects.
+        camera: a robot's pose [3] (x and z in metres, yaw in radians), seen through its head camera; or any camera as a
+            camera-to-world matrix [4, 4] or [3, 4], which looks along its own -z with y up.
+        kind: what the picture shows.
+        size: side, pixels.
+        hfov: field of view, degrees.
+        joints: values of the home's joints (default: all zero, doors and drawers are closed).
+        meshes: triangles or convex parts (default: triangles where the home has them).
+        hide: labels to leave out, for example ("ceiling",).
+        extra: further solids in world coordinates.
+        near: nothing nearer than this is drawn, metres.
     """
-    camera, out = _one_pose(camera_to_world), np.empty((1, size, size), np.float32)
+    if kind not in RENDERED:
+        raise ValueError(f"no picture of kind '{kind}' - choose one of: {', '.join(RENDERED)}")
+    poses, (shape, dtype) = _one_camera(camera), RENDERED[kind]
+    out: np.ndarray = np.empty((1, size, size, *shape), dtype)
     renderer, placed = _one_home(home, size, hfov, joints, meshes, tuple(hide), extra, near)
-    renderer.depth(placed, np.zeros(1, np.int64), camera, out)
-    return out[0]
-
-
-def render_rgb(
-    home: Home,
-    camera_to_world: np.ndarray,
-    size: int,
-    hfov: float = 90.0,
-    joints: np.ndarray | None = None,
-    *,
-    meshes: bool | None = None,
-    hide: Sequence[str] = (),
-    extra: Parts | None = None,
-    near: float = NEAR,
-) -> np.ndarray:
-    """Colour [size, size, 3] uint8, black where nothing is hit; arguments as `render_depth`."""
-    camera, out = _one_pose(camera_to_world), np.empty((1, size, size, 3), np.uint8)
-    renderer, placed = _one_home(home, size, hfov, joints, meshes, tuple(hide), extra, near)
-    renderer.rgb(placed, np.zeros(1, np.int64), camera, out)
-    return out[0]
-
-
-def render_segmentation(
-    home: Home,
-    camera_to_world: np.ndarray,
-    size: int,
-    hfov: float = 90.0,
-    joints: np.ndarray | None = None,
-    *,
-    meshes: bool | None = None,
-    hide: Sequence[str] = (),
-    extra: Parts | None = None,
-    near: float = NEAR,
-) -> np.ndarray:
-    """Labels [size, size] int16 (index into home.labels, or the label of an extra part; -1 where nothing is hit).
-
-    Arguments as `render_depth`.
-    """
-    camera, out = _one_pose(camera_to_world), np.empty((1, size, size), np.int16)
-    renderer, placed = _one_home(home, size, hfov, joints, meshes, tuple(hide), extra, near)
-    renderer.segmentation(placed, np.zeros(1, np.int64), camera, out)
+    getattr(renderer, kind)(placed, np.zeros(1, np.int64), poses, out)
     return out[0]
 
 

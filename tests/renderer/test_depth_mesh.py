@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from housemates.homes.home import Home, Meshes
 from housemates.homes.replicacad.scene import load_replicacad
-from housemates.render.pictures import Renderer, render_depth
-from housemates.render.scene import nothing_placed, pack
+from housemates.renderer.pictures import Renderer, render
+from housemates.renderer.scene import nothing_placed, pack
 
 SCENE = "v3_sc0_staging_00"
 
@@ -117,7 +117,7 @@ def pair(request, real_home: Home, habitat_reference: Path) -> tuple[np.ndarray,
     key, size = request.param
     with np.load(habitat_reference / f"depth_{SCENE}.npz") as reference:
         cameras, hfov, theirs = reference["camera_to_world"], float(reference["hfov_deg"]), reference[key]
-    return np.stack([render_depth(real_home, camera, size, hfov) for camera in cameras]), theirs
+    return np.stack([render(real_home, camera, "depth", size, hfov) for camera in cameras]), theirs
 
 
 def test_habitat_sees_the_same_depth_within_a_centimetre(pair):

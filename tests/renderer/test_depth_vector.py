@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numba import njit
 
-from housemates.render import simd as v
+from housemates.renderer import simd as v
 
 eight = arrays(np.float32, 8, elements=st.floats(-1e6, 1e6, width=32))
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from housemates.homes.home import Home, Meshes, Parts
-from housemates.render.convex import SIDES
-from housemates.render.kernels import Shapes
+from housemates.renderer.convex import SIDES
+from housemates.renderer.kernels import Shapes
 
 THINNEST = 1e-4
 """Half extents are at least this, metres: a flat part still has two sides."""

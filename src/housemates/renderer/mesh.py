@@ -7,8 +7,8 @@ that whole groups are turned down at once.
 
 import numpy as np
 
-from housemates.render.raster import PLANES_MOST, SLACK, add_edge, fill_many, fill_one
-from housemates.render.simd import (
+from housemates.renderer.raster import PLANES_MOST, SLACK, add_edge, fill_many, fill_one
+from housemates.renderer.simd import (
     ONE,
     THREE,
     ZERO,

@@ -8,8 +8,8 @@ import pytest
 from housemates.homes.floor import Floor
 from housemates.homes.generate import generate_home
 from housemates.homes.home import Home, Joint, Meshes, Parts
-from housemates.render.pictures import Renderer, metres, render_depth, render_rgb, render_segmentation
-from housemates.render.scene import home_templates, link_templates, nothing_placed, pack
+from housemates.renderer.pictures import Renderer, metres, render
+from housemates.renderer.scene import home_templates, link_templates, nothing_placed, pack
 from housemates.robots.body import fetch_parts
 from housemates.robots.fetch import camera_to_world
 
@@ -72,53 +72,53 @@ def crowd() -> tuple:
 
 
 def test_depth_of_a_wall_is_its_distance(home):
-    assert render_depth(home, np.eye(4), 64)[30, 20] == pytest.approx(4.0, abs=1e-4)
+    assert render(home, np.eye(4), "depth", 64)[30, 20] == pytest.approx(4.0, abs=1e-4)
 
 
 def test_a_drawer_comes_nearer_when_it_opens(home):
-    shut, pulled = (render_depth(home, np.eye(4), 64, joints=np.array([q]))[37, 32] for q in (0.0, 0.5))
+    shut, pulled = (render(home, np.eye(4), "depth", 64, joints=np.array([q]))[37, 32] for q in (0.0, 0.5))
     assert shut - pulled == pytest.approx(0.5, abs=1e-4)
 
 
 def test_a_hidden_label_does_not_show(home):
-    assert not render_depth(home, np.eye(4), 64, hide=("ceiling", "wall", "drawer")).any()
+    assert not render(home, np.eye(4), "depth", 64, hide=("ceiling", "wall", "drawer")).any()
 
 
 def test_hiding_the_ceiling_opens_the_view_from_above(home):
     above = np.array([[1.0, 0, 0, 0], [0, 0, 1, 6], [0, -1, 0, -3.5], [0, 0, 0, 1]])
-    assert render_segmentation(home, above, 64, hide=("ceiling",))[32, 32] == LABELS.index("drawer")
+    assert render(home, above, "segmentation", 64, hide=("ceiling",))[32, 32] == LABELS.index("drawer")
 
 
 def test_labels_name_what_is_seen(home):
-    assert render_segmentation(home, np.eye(4), 64)[37, 32] == LABELS.index("drawer")
+    assert render(home, np.eye(4), "segmentation", 64)[37, 32] == LABELS.index("drawer")
 
 
 def test_nothing_is_labelled_minus_one(home):
-    picture = render_segmentation(home, np.eye(4), 64)
-    assert ((picture == -1) == (render_depth(home, np.eye(4), 64) == 0)).all()
+    picture = render(home, np.eye(4), "segmentation", 64)
+    assert ((picture == -1) == (render(home, np.eye(4), "depth", 64) == 0)).all()
 
 
 def test_nothing_is_black(home):
-    empty = render_depth(home, np.eye(4), 64) == 0
-    assert not render_rgb(home, np.eye(4), 64)[empty].any()
+    empty = render(home, np.eye(4), "depth", 64) == 0
+    assert not render(home, np.eye(4), "rgb", 64)[empty].any()
 
 
 def test_a_part_keeps_its_hue(home):
-    red, green, blue = (int(v) for v in render_rgb(home, np.eye(4), 64)[30, 20])
+    red, green, blue = (int(v) for v in render(home, np.eye(4), "rgb", 64)[30, 20])
     assert red / green == pytest.approx(2, abs=0.1)
     assert red / blue == pytest.approx(4, abs=0.3)
 
 
 def test_a_face_that_looks_up_is_brighter_than_one_that_looks_sideways(home):
     slope = np.array([[1.0, 0, 0, 0], [0, 0.8, 0.6, 1.5], [0, -0.6, 0.8, -1.5], [0, 0, 0, 1]])
-    picture = render_rgb(home, slope, 128, hide=("ceiling", "wall"))[..., 1]
+    picture = render(home, slope, "rgb", 128, hide=("ceiling", "wall"))[..., 1]
     lit = picture[picture > 0]
     assert lit.max() > 1.1 * lit.min()
 
 
 def test_extra_solids_stand_where_they_are_told(home):
     ball = parts_of([((1, 0, -2), (0.2, 0.2, 0.2), (1, 2, 3), 0, 77)])
-    picture = render_segmentation(home, np.eye(4), 64, extra=ball)
+    picture = render(home, np.eye(4), "segmentation", 64, extra=ball)
     assert picture[32, 48] == 77
 
 
@@ -126,14 +126,14 @@ def test_meshes_are_drawn_in_place_of_parts(home):
     corners = np.array([[-9, -9, -2], [9, -9, -2], [0, 9, -2]], np.float32)
     one, face = np.zeros(1, np.int16), np.array([[0, 1, 2]], np.int32)
     meshed = replace(home, meshes=Meshes(corners, face, one, np.full((1, 3), 9, np.uint8), one))
-    assert render_depth(meshed, np.eye(4), 64)[32, 32] == pytest.approx(2.0, abs=1e-5)
+    assert render(meshed, np.eye(4), "depth", 64)[32, 32] == pytest.approx(2.0, abs=1e-5)
 
 
 def test_parts_of_a_home_with_meshes_can_be_drawn_too(home):
     corners = np.array([[-9, -9, -2], [9, -9, -2], [0, 9, -2]], np.float32)
     one, face = np.zeros(1, np.int16), np.array([[0, 1, 2]], np.int32)
     meshed = replace(home, meshes=Meshes(corners, face, one, np.full((1, 3), 9, np.uint8), one))
-    assert (render_depth(meshed, np.eye(4), 64, meshes=False) == render_depth(home, np.eye(4), 64)).all()
+    assert (render(meshed, np.eye(4), "depth", 64, meshes=False) == render(home, np.eye(4), "depth", 64)).all()
 
 
 def test_millimetres_agree_with_metres(crowd):
@@ -260,12 +260,12 @@ def test_a_buffer_that_is_not_contiguous_is_refused(crowd):
 
 def test_the_wrong_number_of_joint_values_is_refused(home):
     with pytest.raises(ValueError, match="has 1 joints"):
-        render_depth(home, np.eye(4), 64, joints=np.zeros(3))
+        render(home, np.eye(4), "depth", 64, joints=np.zeros(3))
 
 
 def test_meshes_of_a_home_without_any_are_refused(home):
     with pytest.raises(ValueError, match="has no meshes"):
-        render_depth(home, np.eye(4), 64, meshes=True)
+        render(home, np.eye(4), "depth", 64, meshes=True)
 
 
 def test_a_prism_of_too_many_sides_is_refused():
@@ -282,10 +282,20 @@ def test_poses_of_the_wrong_type_are_refused(crowd):
         )
 
 
-@pytest.mark.parametrize("draw", [render_depth, render_rgb, render_segmentation])
-def test_a_camera_that_is_no_pose_is_refused_with_the_shape_it_needs(home, draw):
+@pytest.mark.parametrize("kind", ["depth", "rgb", "segmentation"])
+def test_a_camera_that_is_no_pose_is_refused_with_the_shape_it_needs(home, kind):
     with pytest.raises(ValueError, match=r"has shape \(3, 3\) - give a camera-to-world matrix \[4, 4\]"):
-        draw(home, np.eye(3), 64)
+        render(home, np.eye(3), kind, 64)
+
+
+def test_a_robots_pose_is_its_head_camera(home):
+    pose = np.array([0.3, -0.4, 0.7])
+    assert (render(home, pose, "depth", 32) == render(home, camera_to_world(pose), "depth", 32)).all()
+
+
+def test_an_unknown_kind_of_picture_is_refused_with_those_that_exist(home):
+    with pytest.raises(ValueError, match="no picture of kind 'thermal' - choose one of: depth, rgb, segmentation"):
+        render(home, np.eye(4), "thermal")
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
@@ -293,11 +303,11 @@ def test_a_camera_that_is_nowhere_is_refused(home, value):
     camera = np.eye(4)
     camera[0, 3] = value
     with pytest.raises(ValueError, match="camera 0 has a value that is nan or infinite"):
-        render_depth(home, camera, 64)
+        render(home, camera, "depth", 64)
 
 
 def test_the_last_row_of_a_camera_may_be_left_out(home):
-    assert (render_depth(home, np.eye(4)[:3], 16) == render_depth(home, np.eye(4), 16)).all()
+    assert (render(home, np.eye(4)[:3], "depth", 16) == render(home, np.eye(4), "depth", 16)).all()
 
 
 @pytest.mark.parametrize("shape", [(11, 3, 3), (11, 2, 4), (11, 4), (11, 1, 3, 4)])

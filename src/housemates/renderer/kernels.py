@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 from housemates.parallel import take
-from housemates.render.convex import PRISM_WORK, SETUP_ROWS, draw_slots
-from housemates.render.mesh import GROUP, draw_triangles
-from housemates.render.raster import PLANES_MOST
-from housemates.render.simd import (
+from housemates.renderer.convex import PRISM_WORK, SETUP_ROWS, draw_slots
+from housemates.renderer.mesh import GROUP, draw_triangles
+from housemates.renderer.raster import PLANES_MOST
+from housemates.renderer.simd import (
     ONE,
     ZERO,
     bits,
@@ -31,7 +31,7 @@ from housemates.render.simd import (
     to_int,
     vmin,
 )
-from housemates.render.surfaces import draw_slot_surfaces, draw_triangle_surfaces
+from housemates.renderer.surfaces import draw_slot_surfaces, draw_triangle_surfaces
 
 METRES, MILLIMETRES, INVERSE, COLOUR, LABEL = range(5)
 """What the last pass writes: float32 metres, uint16 millimetres, uint8 inverse depth, uint8 RGB, int16 labels."""

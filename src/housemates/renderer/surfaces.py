@@ -6,10 +6,10 @@ the last pass looks them up. Number 0 is nothing.
 
 import numpy as np
 
-from housemates.render.convex import DUAL, Q, copy_planes, outline_prism, set_up_boxes
-from housemates.render.mesh import PLANE, list_edges, set_up_triangles
-from housemates.render.raster import PLANES_MOST, fill_surfaces
-from housemates.render.simd import EIGHT, ONE, SIX, ZERO, kernel, lowest
+from housemates.renderer.convex import DUAL, Q, copy_planes, outline_prism, set_up_boxes
+from housemates.renderer.mesh import PLANE, list_edges, set_up_triangles
+from housemates.renderer.raster import PLANES_MOST, fill_surfaces
+from housemates.renderer.simd import EIGHT, ONE, SIX, ZERO, kernel, lowest
 
 AMBIENT, FROM_ABOVE, FROM_SIDE, FROM_CAMERA = 0.48, 0.27, 0.10, 0.15
 """Shares of the light: everywhere, on faces that look up, on faces that look along +x, on faces that look at the camera."""

@@ -8,8 +8,8 @@ edges are planes through the camera, which stay right when a part of the solid i
 
 import numpy as np
 
-from housemates.render.raster import PLANES_MOST, STEEP, fill_many, fill_one, fill_three
-from housemates.render.simd import (
+from housemates.renderer.raster import PLANES_MOST, STEEP, fill_many, fill_one, fill_three
+from housemates.renderer.simd import (
     EIGHT,
     ONE,
     SIX,

@@ -8,7 +8,7 @@ its front planes is crossed, so the solid's 1/z is the smallest of its front pla
 
 import numpy as np
 
-from housemates.render.simd import (
+from housemates.renderer.simd import (
     ceil8,
     count_up,
     floor8,

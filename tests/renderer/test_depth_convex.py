@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from housemates.homes.home import Parts
-from housemates.render.pictures import Renderer
-from housemates.render.scene import nothing_placed, pack
+from housemates.renderer.pictures import Renderer
+from housemates.renderer.scene import nothing_placed, pack
 
 
 def rotation(rng: np.random.Generator) -> np.ndarray:

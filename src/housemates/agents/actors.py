@@ -1,0 +1,342 @@
+"""The acting engine: what robots observe is gathered by policy, every policy decides once, decisions go back to the robots.
+
+Training, evaluation, environments and the games of the page all act through `Actors`. An agent (`agents.agent.Agent`) says who
+acts; an `Actor` is that agent loaded; an `ActorGroup` are the actors that decide in one call, with the memory of every robot.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from housemates.agents.agent import Agent, load
+from housemates.agents.draws import sample
+from housemates.agents.functions import FunctionPolicy, RandomPolicy, checked
+from housemates.policies.config import seen_as
+from housemates.policies.policy import Action, Policy
+from housemates.policies.stacked import StackedPolicies
+from housemates.sim.batch import Batch
+from housemates.sim.cameras import PICTURES
+from housemates.sim.sensors import blindfold, draw_without_partners, sensed_alone
+
+NOBODY = -1
+"""Actor of a robot that the engine does not move: a script inside the simulator does, or somebody outside (a person)."""
+
+
+@dataclass(eq=False)
+class Actor:
+    """What moves a robot: a policy or whatever acts like one, or a script of the simulator; a person has neither."""
+
+    policy: Any = None
+    """act(obs, memory) and initial_memory(n), as `policies.policy.Policy` has them."""
+    latent: int = 0
+    """For a policy that has one."""
+    script: str = ""
+    """A key of `sim.scripts.SCRIPTS`, for an actor without policy."""
+    blind: bool = False
+    """A control: senses no partner, neither in pictures nor in numbers, and nobody interrupts it."""
+    generator: torch.Generator | None = None
+    """What its policy draws from; None for torch's own. Not used where draws are given (see `Actors.decide`)."""
+    name: str = ""
+    """For errors."""
+    sees: tuple[str, ...] | None = None
+    """Observations of a policy whose config does not name them."""
+    metres: bool = False
+    """Whether it sees depth as environments give it, float32 metres, and not as policies are trained."""
+
+    @property
+    def observations(self) -> tuple[str, ...]:
+        """Observations that are needed when it decides."""
+        return tuple(self.policy.config.observations) if self.sees is None else self.sees
+
+
+def load_actors(agents: Iterable[Agent]) -> dict[Agent, Actor]:
+    """Everybody's actor; a policy that several latents share is read once."""
+    loaded: dict[tuple[str, str], Any] = {}
+    found = {}
+    for agent in dict.fromkeys(agents):
+        if agent.kind == "person":
+            raise ValueError(f"'{agent.name}' is a person, who plays only on the page - run: housemates play")
+        key = (agent.kind, agent.path)
+        if agent.kind != "script" and key not in loaded:
+            loaded[key] = load(agent)
+        found[agent] = Actor(loaded.get(key), max(agent.latent, 0), agent.script, name=agent.name)
+    return found
+
+
+def check_robots(actor: Actor, robots: int) -> None:
+    """Refuse a policy for another number of robots; alone in a home it may be."""
+    expected = getattr(getattr(actor.policy, "config", None), "robots", robots)
+    if robots not in (1, expected):
+        who = actor.name or "a policy"
+        raise ValueError(f"{who} was trained for {expected} robots, here are {robots} - choose another one")
+
+
+class View(NamedTuple):
+    """How an actor sees an observation."""
+
+    name: str
+    pixels: int
+    """Side of a picture; 0 for numbers."""
+    kind: type
+    """Number type."""
+
+
+def views(actor: Actor, batch: Batch) -> list[View]:
+    """How an actor sees the robots' observations: pictures have the size and type that its policy was made for."""
+    config, found = getattr(actor.policy, "config", None), []
+    for name in actor.observations:
+        pixels = getattr(config, "picture", batch.pixels) if name in PICTURES else 0
+        kind = seen_as(config, name, batch.observation(name)[1])
+        found.append(View(name, pixels, np.float32 if name == "depth" and actor.metres else kind))
+    return found
+
+
+class ActorGroup:
+    """Actors that decide in one call: of one policy, or of several stacked ones; and every robot's memory."""
+
+    def __init__(self, index: Sequence[int], actors: Sequence[Actor], streams: int) -> None:
+        """index: their places among all actors; streams: robots of the batch, E * R."""
+        self.index, self.actors = list(index), list(actors)
+        self.policies = list({id(actor.policy): actor.policy for actor in actors}.values())
+        self.stacked = StackedPolicies(self.policies) if len(self.policies) > 1 else None
+        self.memory: torch.Tensor = self.policy.initial_memory(streams)
+        """[E * R, M]."""
+
+    @property
+    def policy(self) -> Any:
+        """The policy, or the first of several that are alike."""
+        return self.policies[0]
+
+    def act(
+        self, obs: dict[str, torch.Tensor], memory: torch.Tensor, member: np.ndarray, latent: np.ndarray, greedy: bool = False
+    ) -> Action:
+        """Decisions of n robots: obs [n, ...] by name, memory [n, M], member [n] (each one's place in `policies`), latent [n].
+
+        All decisions of all actors are made by this call: a faster way to ask a policy belongs here.
+        """
+        policy, device = self.policy, memory.device
+        if not isinstance(policy, Policy | RandomPolicy):
+            # A user's own: of the arguments it may know no more than these.
+            return policy.act(obs, memory)
+        more: dict[str, Any] = {"greedy": greedy, "generator": self.actors[0].generator}
+        more["latent"] = torch.from_numpy(latent).to(device) if policy.config.latent else None
+        more["privileged"] = obs.get("privileged") if policy.config.informed else None
+        if self.stacked is None:
+            return policy.act(obs, memory, **more)
+        return self.stacked.act(obs, memory, torch.from_numpy(member).to(device), **more)
+
+
+def grouped(actors: Sequence[Actor], streams: int, stack: int = 0) -> list[ActorGroup]:
+    """Actors with a policy, in the order in which they decide: those of one policy and generator together.
+
+    stack: from so many policies on, networks without pictures that see the same decide in one call; 0 for never.
+    """
+    single: dict[object, list[int]] = {}
+    for k, actor in enumerate(actors):
+        if actor.policy is not None:
+            single.setdefault((id(actor.policy), id(actor.generator)), []).append(k)
+    alike: dict[object, list[list[int]]] = {}
+    for key, index in single.items():
+        config = getattr(actors[index[0]].policy, "config", None)
+        alone = not stack or config is None or not config.memory_size or config.pictures or config.branches
+        alike.setdefault(key if alone else (config, actors[index[0]].observations), []).append(index)
+    found = []
+    for parts in alike.values():
+        together = [list(chain(*parts))] if stack and len(parts) >= stack else parts
+        found += [ActorGroup(index, [actors[k] for k in index], streams) for index in together]
+    return found
+
+
+@dataclass(eq=False)
+class Decisions:
+    """What the actors of one group have seen and decided for n robots."""
+
+    group: ActorGroup
+    rows: np.ndarray
+    """[n] which robots, of [E * R]."""
+    latent: np.ndarray
+    """[n] int64."""
+    start: np.ndarray
+    """[n] bool: the first decision of an episode."""
+    seen: dict[str, np.ndarray]
+    """[n, ...] by name, as the actors saw it."""
+    memory: torch.Tensor
+    """[n, M] before the decision."""
+    result: Action = field(init=False)
+    """What the policies gave; where draws were given, `action` says what was decided."""
+    action: np.ndarray = field(init=False)
+    """[n] what was decided."""
+
+
+class Actors:
+    """Everybody who moves robots of a batch. `actor`, `latent` and `blind` [E, R] say who moves which robot, and how."""
+
+    def __init__(
+        self,
+        batch: Batch,
+        actors: Sequence[Actor],
+        *,
+        chunk: int = 0,
+        threads: int = 1,
+        stack: int = 0,
+        greedy: bool = False,
+    ) -> None:
+        """chunk: robots a network decides for in one call, always: the last bits of a matrix product depend on its shape, so
+        with it no game depends on who else plays; 0 decides for all at once. threads: for such calls. stack: see `grouped`.
+        greedy: networks take the likeliest action where draws are given."""
+        self.batch, self.actors, self.chunk, self.greedy = batch, list(actors), chunk, greedy
+        for actor in self.actors:
+            check_robots(actor, batch.robots)
+        shape = (batch.size, batch.robots)
+        self.actor = np.full(shape, NOBODY, np.int16)
+        """[E, R] place among the actors, NOBODY for none."""
+        self.latent = np.zeros(shape, np.int64)
+        """[E, R] the latent, for a policy that has one."""
+        self.blind = np.zeros(shape, np.bool_)
+        """[E, R] whether the robot senses no other."""
+        self.seconds = {"observation": 0.0, "inference": 0.0}
+        self.groups = grouped(self.actors, batch.size * batch.robots, stack)
+        self._group_of, self._member_of = np.full(len(self.actors) + 1, -1), np.zeros(len(self.actors) + 1, np.int64)
+        for number, group in enumerate(self.groups):
+            self._group_of[group.index] = number
+            self._member_of[group.index] = [group.policies.index(actor.policy) for actor in group.actors]
+        self._views = [views(group.actors[0], batch) for group in self.groups]
+        self._buffers: dict[View, np.ndarray] = {}
+        self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
+
+    def decide(self, which: np.ndarray, out: np.ndarray, drawn: np.ndarray | None = None) -> list[Decisions]:
+        """Let the actors decide for the robots of which [E, R] bool, and write their actions into out [E, R].
+
+        drawn [E, R]: uniform numbers that choose the actions, instead of what the actors' generators draw. Robots at the start
+        of an episode decide without memory. Returns everybody's decisions, group by group.
+        """
+        began = time.perf_counter()
+        group_of = self._group_of[self.actor]
+        asked = [(number, which & (group_of == number)) for number in range(len(self.groups))]
+        asked = [(number, mine) for number, mine in asked if mine.any()]
+        self._observe(asked)
+        looked = time.perf_counter()
+        gathered = [self._gather(number, np.flatnonzero(mine), drawn is not None) for number, mine in asked]
+        run = map if self._pool is None else self._pool.map
+        results = iter(list(run(lambda call: call(), [call for _, calls in gathered for call in calls])))
+        flat, found = out.reshape(-1, *out.shape[2:]), []
+        for decisions, calls in gathered:
+            self._finish(decisions, [next(results) for _ in calls], drawn)
+            actor = decisions.group.actors[0]
+            if not isinstance(actor.policy, Policy | RandomPolicy):
+                who = actor.name or f"the actor at robot {decisions.rows[0] % self.batch.robots}"
+                decisions.action = checked(decisions.action, len(decisions.rows), (*out.shape, 0)[2], who)
+            flat[decisions.rows] = decisions.action
+            found.append(decisions)
+        self.seconds["observation"] += looked - began
+        self.seconds["inference"] += time.perf_counter() - looked
+        return found
+
+    def forget(self, homes: np.ndarray) -> None:
+        """Memories of all robots in homes [E] bool are as at the start of an episode."""
+        rows = torch.from_numpy(np.flatnonzero(np.repeat(homes, self.batch.robots)))
+        for group in self.groups:
+            group.memory[rows] = group.policy.initial_memory(len(rows))
+
+    def remember(self, other: Actors) -> None:
+        """Take over the memories of the same actors in another batch of this size."""
+        for mine, theirs in zip(self.groups, other.groups, strict=True):
+            mine.memory.copy_(theirs.memory)
+
+    def memory_of(self, actor: int) -> torch.Tensor:
+        """[E * R, M] the memory of the group to which an actor belongs."""
+        return self.groups[int(self._group_of[actor])].memory
+
+    def refresh(self) -> None:
+        """Policies have learnt, or were loaded: stacked ones act with their present weights."""
+        for group in self.groups:
+            if group.stacked is not None:
+                group.stacked.refresh()
+
+    def _observe(self, asked: list[tuple[int, np.ndarray]]) -> None:
+        """Fill the buffers with all that the asked need; pictures without partners are drawn by themselves."""
+        batch = self.batch
+        wanted: dict[tuple[View, bool], np.ndarray] = {}
+        for number, mine in asked:
+            for view in self._views[number]:
+                parts = ((False, mine & ~self.blind), (True, mine & self.blind)) if view.pixels else ((False, mine),)
+                for alone, some in parts:
+                    wanted[view, alone] = wanted.get((view, alone), False) | some
+        for (view, alone), which in wanted.items():
+            if view not in self._buffers:
+                channels = PICTURES[view.name][0] if view.pixels else 0
+                shape = (view.pixels, view.pixels, channels) if view.pixels else batch.observation(view.name)[0]
+                self._buffers[view] = np.zeros((batch.size, batch.robots, *shape), view.kind)
+            out = self._buffers[view]
+            if not view.pixels:
+                batch.observe(view.name, out, which)
+            elif which.any():
+                cameras = batch.cameras_of(view.pixels)
+                draw = partial(draw_without_partners, cameras) if alone else cameras.heads
+                draw(view.name, batch.records, which, out)
+
+    def _gather(self, number: int, rows: np.ndarray, greedy: bool) -> tuple[Decisions, list[Callable[[], Action]]]:
+        """What a group's robots rows [n] of [E * R] see and remember, and the calls that decide for them, in order.
+
+        greedy: the calls draw nothing.
+        """
+        group, batch = self.groups[number], self.batch
+        whole = not self.chunk or isinstance(group.policy, FunctionPolicy)
+        padded = rows if whole else np.concatenate([rows, np.repeat(rows[:1], -len(rows) % self.chunk)])
+        seen = {view.name: self._seen(view, padded, group.policy) for view in self._views[number]}
+        device = group.memory.device
+        memory = group.memory[torch.from_numpy(padded).to(device)]
+        start = (batch.state.clock == 0)[padded // batch.robots]
+        if start.any():
+            memory[torch.from_numpy(start).to(device)] = group.policy.initial_memory(int(start.sum()))
+        shown = {name: torch.from_numpy(values).to(device) for name, values in seen.items()}
+        latent = self.latent.reshape(-1)[padded]
+        member = self._member_of[self.actor.reshape(-1)[padded]]
+
+        def call(part: slice) -> Action:
+            obs = {name: values[part] for name, values in shown.items()}
+            return group.act(obs, memory[part], member[part], latent[part], greedy)
+
+        size, n = len(padded) if whole else self.chunk, len(rows)
+        calls: list[Callable[[], Action]] = [partial(call, slice(low, low + size)) for low in range(0, len(padded), size)]
+        seen = {name: values[:n] for name, values in seen.items()}
+        return Decisions(group, rows, latent[:n], start[:n], seen, memory[:n]), calls
+
+    def _seen(self, view: View, rows: np.ndarray, policy: Any) -> np.ndarray:
+        """One observation [n, ...] of robots rows [n] of [E * R]."""
+        buffer, robots = self._buffers[view], self.batch.robots
+        values = buffer.reshape(-1, *buffer.shape[2:])[rows]
+        if view.pixels:
+            return values
+        blind = self.blind.reshape(-1)[rows]
+        if blind.any():
+            some = values[blind]
+            blindfold(view.name, some, robots)
+            values[blind] = some
+        expected = getattr(getattr(policy, "config", None), "robots", robots)
+        return sensed_alone(view.name, values, expected) if robots == 1 and expected > 1 else values
+
+    def _finish(self, decisions: Decisions, parts: list[Action], drawn: np.ndarray | None) -> None:
+        """Put together what the calls gave, choose the actions and keep the memories."""
+        rows, group = decisions.rows, decisions.group
+        n = len(rows)
+        result = parts[0]
+        if len(parts) > 1 or len(result.memory) > n:
+            result = Action(*(torch.cat(values)[:n] for values in zip(*parts, strict=True)))
+        group.memory[torch.from_numpy(rows).to(group.memory.device)] = result.memory
+        decisions.result = result
+        if drawn is None or isinstance(group.policy, FunctionPolicy):
+            decisions.action = result.action.cpu().numpy()
+        elif self.greedy and not isinstance(group.policy, RandomPolicy):
+            decisions.action = result.logits.numpy().argmax(axis=1)
+        else:
+            decisions.action = sample(result.logits.numpy(), drawn.reshape(-1)[rows])
