@@ -7,14 +7,12 @@ import tokenize
 import tomllib
 import zlib
 from pathlib import Path
-from typing import get_args
 
 import pyarrow as pa
 import pytest
 
 from housemates import __version__
 from housemates.cli import homes as cli_homes
-from housemates.cli.homes import SplitName, TaskName
 from housemates.cli.main import EXTRAS, gathered, main, one_line, remedy
 from housemates.envs import loading
 from housemates.envs import loading as shown
@@ -77,18 +75,6 @@ def test_info_knows_every_extra():
 def test_the_module_runs_as_the_command():
     done = subprocess.run([sys.executable, "-m", "housemates", "info"], capture_output=True, text=True)
     assert done.stdout.startswith("housemates ")
-
-
-def test_the_tasks_of_the_command_line_are_all_tasks():
-    from housemates.tasks.tasks import TASKS
-
-    assert set(get_args(TaskName)) == set(TASKS)
-
-
-def test_the_splits_of_the_command_line_are_all_splits():
-    from housemates.homes.generate import SPLITS
-
-    assert set(get_args(SplitName)) == set(SPLITS)
 
 
 def test_an_unknown_split_is_one_line(capsys):

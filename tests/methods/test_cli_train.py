@@ -14,6 +14,7 @@ from housemates.run_folder import RunFolder
 from housemates.runs.presets import NETWORKS, PRESETS, Preset
 from housemates.runs.run import create
 from housemates.runs.train import new_run
+from housemates.sim.sensors import SETS
 
 NOTHING: dict = {}
 
@@ -239,11 +240,11 @@ def test_the_help_names_every_method_preset_and_kind_of_observations(capsys):
 
 
 def test_both_families_of_networks_know_the_same_observations():
-    assert NETWORKS["laptop"].keys() == NETWORKS["paper"].keys()
+    assert NETWORKS["laptop"].keys() == NETWORKS["paper"].keys() == SETS.keys()
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-@pytest.mark.parametrize("observations", NETWORKS["laptop"])
+@pytest.mark.parametrize("observations", SETS)
 def test_every_preset_has_a_network_for_all_observations(preset, observations):
     run = new_run({"preset": preset, "observations": observations}, (), "cpu")
     pictures = {"depth": ("depth",), "rgb": ("rgb",)}.get(observations, ())

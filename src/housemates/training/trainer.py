@@ -25,6 +25,7 @@ from housemates.sim.batch import Batch
 from housemates.sim.rules import Reward, Rules
 from housemates.sim.state import OUTCOMES
 from housemates.tasks.episodes import Episodes
+from housemates.tasks.tasks import task_key
 from housemates.training import checkpoint as resume
 from housemates.training import fused_update
 from housemates.training.checks import (
@@ -501,5 +502,5 @@ class Trainer:
 
 def environment_hash(episodes: Episodes, rules: Rules, robots: int) -> str:
     """A short hash of what is played: task, homes, rules, robots."""
-    key = [episodes.task, list(episodes.hashes), dataclasses.asdict(rules), robots]
+    key = [task_key(episodes.task), list(episodes.hashes), dataclasses.asdict(rules), robots]
     return hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()[:16]
