@@ -12,6 +12,18 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 
 Config = TypeVar("Config")
 Entry = TypeVar("Entry")
+RENAMED = {
+    "homes": "num_envs",
+    "rollout": "rollout_decisions",
+    "decay": "gae_lambda",
+    "max_norm": "max_grad_norm",
+    "value_weight": "value_coef",
+    "minibatches": "num_minibatches",
+    "anneal": "anneal_lr",
+    "taste": "latent_logit_std",
+    "quiet": "warmup_fraction",
+}
+"""Earlier names of settings, which are refused with the present one."""
 _HUGE = 10**300
 """Beyond what a float can hold, or near it."""
 
@@ -28,7 +40,7 @@ def from_json(kind: type[Config], values: Any, where: str) -> Config:
     hints = get_type_hints(kind)
     for key in values:
         if key not in hints:
-            raise ValueError(f"{where} has an unknown key '{key}' - {nearest(key, list(hints))}")
+            raise ValueError(f"{where} has an unknown key '{key}' - {_remedy(key, list(hints))}")
     absent = [key for key in hints if key not in values]
     if absent:
         raise ValueError(f"{where} lacks '{absent[0]}' - restore the file as it was written")
@@ -44,7 +56,7 @@ def change(config: Config, key: str, text: str) -> Config:
     name, _, rest = key.partition(".")
     hints = get_type_hints(type(config))
     if name not in hints:
-        raise ValueError(f"no setting '{key}' - {nearest(name, list(hints))}")
+        raise ValueError(f"no setting '{key}' - {_remedy(name, list(hints))}")
     if rest:
         if not dataclasses.is_dataclass(hints[name]):
             raise ValueError(f"no setting '{key}' - '{name}' is a single value")
@@ -56,6 +68,12 @@ def change(config: Config, key: str, text: str) -> Config:
             value = text
         changed = _value(hints[name], value, f"the setting {name}")
     return dataclasses.replace(config, **{name: changed})  # ty: ignore[invalid-argument-type]
+
+
+def _remedy(name: str, known: list[str]) -> str:
+    """The remedy for a setting that does not exist: its new name, or the nearest one."""
+    renamed = RENAMED.get(name)
+    return f"it is called '{renamed}' now" if renamed in known else nearest(name, known)
 
 
 def nearest(word: str, known: list[str]) -> str:

@@ -33,7 +33,7 @@ def test_a_missing_key_is_told():
 @pytest.mark.parametrize(
     ("key", "value", "told"),
     [
-        ("homes", "many", "must be of type int"),
+        ("num_envs", "many", "must be of type int"),
         ("homes", True, "must be of type int"),
         ("ppo", 3, "must hold the fields of PPO"),
     ],
@@ -65,7 +65,8 @@ def test_a_setting_is_changed_by_its_name(key, text, read):
 
 
 @pytest.mark.parametrize(
-    ("key", "told"), [("ppo.epoch", "did you mean 'epochs'"), ("hoems", "did you mean 'homes'"), ("homes.x", "single value")]
+    ("key", "told"),
+    [("ppo.epoch", "did you mean 'epochs'"), ("num_env", "did you mean 'num_envs'"), ("num_envs.x", "single value")],
 )
 def test_an_unknown_setting_is_answered_with_the_nearest_one(key, told):
     with pytest.raises(ValueError, match=told):
@@ -95,3 +96,11 @@ def test_values_by_name_come_back_and_are_checked():
 def test_a_config_that_is_refused_names_its_file():
     with pytest.raises(ValueError, match="file: no name - give one"):
         from_json(Entry, {"name": "", "values": {}}, "file")
+
+
+@pytest.mark.parametrize(
+    ("key", "now"), [("homes", "num_envs"), ("ppo.decay", "gae_lambda"), ("ppo.max_norm", "max_grad_norm")]
+)
+def test_an_earlier_name_of_a_setting_is_answered_with_the_present_one(key, now):
+    with pytest.raises(ValueError, match=f"it is called '{now}' now"):
+        change(Training(), key, "1")

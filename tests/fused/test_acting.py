@@ -63,7 +63,7 @@ def test_an_informed_critic_that_is_shown_nothing_says_nothing():
     assert bool(FusedPolicies([policy]).act(**given).value.isnan().all())
 
 
-@pytest.mark.parametrize("name", ["state", "taste", "informed", "depth"])
+@pytest.mark.parametrize("name", ["state", "latent_logit_std", "informed", "depth"])
 def test_several_policies_at_once_are_each_by_itself(name):
     config = CONFIGS[name]
     policies = [learner(config, seed=seed)[0] for seed in range(5)]
@@ -108,9 +108,9 @@ def test_truths_may_be_bools_or_floats():
     ],
 )
 def test_inputs_that_do_not_fit_are_refused(change, words):
-    policy, _, _ = learner(CONFIGS["taste"])
+    policy, _, _ = learner(CONFIGS["latent_logit_std"])
     with pytest.raises(ValueError, match=words):
-        FusedPolicies([policy]).act(**(inputs(CONFIGS["taste"], 6) | change))
+        FusedPolicies([policy]).act(**(inputs(CONFIGS["latent_logit_std"], 6) | change))
 
 
 def test_a_picture_of_another_type_is_refused():

@@ -14,8 +14,8 @@ from housemates.fused.learner import Learner
 from housemates.training import fused_update, ppo
 from housemates.training.ppo import PPO, Scale
 
-CONFIG = PPO(chunk=8, minibatches=3, auxiliary=0.3, learning_rate=1e-3, entropy=0.02)
-ONE = replace(CONFIG, epochs=1, minibatches=1, max_norm=1e9)
+CONFIG = PPO(chunk=8, num_minibatches=3, auxiliary=0.3, learning_rate=1e-3, entropy=0.02)
+ONE = replace(CONFIG, epochs=1, num_minibatches=1, max_grad_norm=1e9)
 
 
 class NoStep(torch.optim.Adam):
@@ -79,8 +79,8 @@ def test_values_beyond_the_clip_have_torchs_gradients():
         assert float((found - parameter.grad).norm()) < 1e-5 * float(parameter.grad.norm()), key
 
 
-@pytest.mark.parametrize("max_norm", [0.1, 1e6])
-def test_clipping_and_adam_are_torchs(max_norm):
+@pytest.mark.parametrize("max_grad_norm", [0.1, 1e6])
+def test_clipping_and_adam_are_torchs(max_grad_norm):
     rng = np.random.default_rng(0)
     weights, first, second = (
         rng.standard_normal(5000).astype(np.float32),
@@ -92,9 +92,9 @@ def test_clipping_and_adam_are_torchs(max_norm):
     for step in range(1, 6):
         gradient = rng.standard_normal(5000).astype(np.float32)
         parameter.grad = torch.from_numpy(gradient.copy())
-        norm = nn.utils.clip_grad_norm_([parameter], max_norm)
+        norm = nn.utils.clip_grad_norm_([parameter], max_grad_norm)
         optimiser.step()
-        assert adam(weights, gradient, first, second, step, 0.01, max_norm) == pytest.approx(float(norm), rel=1e-5)
+        assert adam(weights, gradient, first, second, step, 0.01, max_grad_norm) == pytest.approx(float(norm), rel=1e-5)
     np.testing.assert_allclose(weights, parameter.detach().numpy(), rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(second, optimiser.state[parameter]["exp_avg_sq"].numpy(), rtol=1e-4)
 

@@ -21,7 +21,7 @@ from housemates.training.ppo import PPO
 from housemates.training.rollout import Collector
 
 INFORMED = PolicyConfig.state(hidden=8, features=8, privileged=privileged_size(2))
-LONGER = replace(SHORT, decisions=1200, ppo=PPO(chunk=4, minibatches=3, auxiliary=0.1, normalise_value=True))
+LONGER = replace(SHORT, decisions=1200, ppo=PPO(chunk=4, num_minibatches=3, auxiliary=0.1, normalise_value=True))
 
 
 @pytest.fixture(autouse=True, scope="module")

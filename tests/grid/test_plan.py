@@ -80,12 +80,12 @@ def trained(made) -> dict[str, list[str]]:
 
 
 def test_a_change_of_a_methods_setting_is_given_only_to_that_method(tmp_path):
-    made = grid(tmp_path, "paper", tasks=("set_table",), change=("homes=8", "bdp.weight=0.02", "sp.members=2"))
+    made = grid(tmp_path, "paper", tasks=("set_table",), change=("num_envs=8", "bdp.weight=0.02", "sp.members=2"))
     changed = trained(made)
-    assert changed.pop("bdp") == ["homes=8", "method.weight=0.02"]
-    assert changed.pop("sp") == ["homes=8", "method.members=2"]
+    assert changed.pop("bdp") == ["num_envs=8", "method.weight=0.02"]
+    assert changed.pop("sp") == ["num_envs=8", "method.members=2"]
     assert {"trajedi", "pbt", "gt_coord", "bdp_no_discriminator", "bdp_separate"} <= set(changed)
-    assert set(map(tuple, changed.values())) == {("homes=8",)}
+    assert set(map(tuple, changed.values())) == {("num_envs=8",)}
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from housemates.training.store import Store
 from housemates.training.trainer import Trainer, Training
 
 TINY = PolicyConfig.state(hidden=8, features=8)
-SHORT = Training(decisions=700, homes=4, rollout=8, save_every=2, ppo=PPO(chunk=4))
+SHORT = Training(decisions=700, num_envs=4, rollout_decisions=8, save_every=2, ppo=PPO(chunk=4))
 
 
 def player(batch, config: PolicyConfig = TINY, seed: int = 0, learns: bool = True, also: tuple[str, ...] = ()) -> Learner:

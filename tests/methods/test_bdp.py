@@ -15,15 +15,15 @@ from housemates.policies.checkpoint import load_policy
 from housemates.training.ppo import PPO
 from housemates.training.trainer import Trainer, Training
 
-SMALL = BDPSettings(latents=3, redraw=2, hidden=16, buffer=200, batches=2, batch=32, quiet=0.01)
+SMALL = BDPSettings(latents=3, redraw=2, hidden=16, buffer=200, batches=2, batch=32, warmup_fraction=0.01)
 """Quiet for the first 8 steps only, so that short runs are paid too."""
-BRIEF = Training(decisions=200, homes=3, rollout=8, save_every=2, ppo=PPO(chunk=4))
+BRIEF = Training(decisions=200, num_envs=3, rollout_decisions=8, save_every=2, ppo=PPO(chunk=4))
 VARIANTS = {
     "bdp": SMALL,
     "bdp_no_discriminator": replace(SMALL, weight=0.0),
     "bdp_shared_encoder": replace(SMALL, branches=True),
     "bdp_no_latent_no_discriminator": replace(SMALL, weight=0.0, branches=True),
-    "bdp_separate": Diversity(latents=3, redraw=2, hidden=16, buffer=200, batches=2, batch=32, quiet=0.01),
+    "bdp_separate": Diversity(latents=3, redraw=2, hidden=16, buffer=200, batches=2, batch=32, warmup_fraction=0.01),
 }
 
 

@@ -42,7 +42,7 @@ def test_other_options_are_refused_on_resume(smoke, capsys):
 
 
 def test_changes_are_refused_on_resume(smoke, capsys):
-    assert "leave out --change" in told(capsys, "--resume", str(smoke), "--change", "homes=4")
+    assert "leave out --change" in told(capsys, "--resume", str(smoke), "--change", "num_envs=4")
 
 
 def test_a_new_run_does_not_begin_in_an_old_folder(smoke, capsys):
@@ -59,7 +59,7 @@ def test_the_smoke_preset_trains_to_its_end(smoke, capsys):
 
 def test_a_run_may_be_as_long_as_some_simulation_steps(tmp_path, capsys):
     folder = tmp_path / "run"
-    few = ["--preset", "smoke", "--steps", "9000", "--change", "homes=8"]
+    few = ["--preset", "smoke", "--steps", "9000", "--change", "num_envs=8"]
     assert main(["train", *few, "--hours", "1e-9", "--out", str(folder)]) == 0
     training = json.loads((folder / "config.json").read_text())["training"]
     assert (training["decisions"], training["steps"]) == (0, 9000)
@@ -90,7 +90,7 @@ REFUSED = {
     "--wandb": "--wandb needs the package wandb - run: pip install wandb",
     "--device cuda": "--device cuda - there is no GPU that torch can use here; leave it out, or use --device cpu",
     "--change ppo.learning_rate=NaN": "the setting learning_rate = nan - it must be a finite number",
-    "--change ppo.max_norm=Infinity": "the setting max_norm = inf - it must be a finite number",
+    "--change ppo.max_grad_norm=Infinity": "the setting max_grad_norm = inf - it must be a finite number",
     "--change rules.reward.success=-Infinity": "the setting success = -inf - it must be a finite number",
 }
 
@@ -183,10 +183,10 @@ def test_a_presets_settings_reach_the_method_they_are_for_and_no_other():
 
 
 PAPERS = {"latents": 8, "redraw": 10, "hidden": 512, "buffer": 100_000, "batches": 8, "batch": 512}
-PAPERS |= {"learning_rate": 3e-4, "weight": 0.01, "late_weight": None, "quiet": 0.1}
+PAPERS |= {"learning_rate": 3e-4, "weight": 0.01, "late_weight": None, "warmup_fraction": 0.1}
 """BDP's numbers in the paper (C.3, C.4), as far as it has them."""
-PAID = PAPERS | {"weight": 0.015, "late_weight": 0.1, "quiet": 0.05}
-LITERAL = PAPERS | {"branches": False, "taste": 0.0}
+PAID = PAPERS | {"weight": 0.015, "late_weight": 0.1, "warmup_fraction": 0.05}
+LITERAL = PAPERS | {"branches": False, "latent_logit_std": 0.0}
 POPULATION = {"members": 8, "redraw": 10}
 ANY = {name: {} for name in ("gt_coord", "solo", "own", "best_response")}
 ANY |= dict.fromkeys(("sp", "pbt", "fcp", "pbt_state"), POPULATION)
@@ -196,10 +196,13 @@ NO_LATENT = LITERAL | {"weight": 0.0, "branches": True}
 OWN_NUMBERS = ANY | {"bdp": LITERAL, "bdp_rgb": LITERAL, "bdp_state": LITERAL, "bdp_separate": PAPERS}
 OWN_NUMBERS |= {"bdp_no_discriminator": LITERAL | {"weight": 0.0}, "bdp_no_latent_no_discriminator": NO_LATENT}
 OWN_NUMBERS |= {"bdp_shared_encoder": LITERAL | {"branches": True}}
-BDP = PAID | {"branches": False, "taste": 1.0}
+BDP = PAID | {"branches": False, "latent_logit_std": 1.0}
 SMALL = ANY | {"bdp": BDP, "bdp_rgb": BDP, "bdp_state": BDP, "bdp_separate": PAID}
-SMALL |= {"bdp_no_discriminator": LITERAL | {"weight": 0.0, "taste": 1.0}, "bdp_no_latent_no_discriminator": NO_LATENT}
-SMALL |= {"bdp_shared_encoder": PAID | {"branches": True, "taste": 0.0}}
+SMALL |= {
+    "bdp_no_discriminator": LITERAL | {"weight": 0.0, "latent_logit_std": 1.0},
+    "bdp_no_latent_no_discriminator": NO_LATENT,
+}
+SMALL |= {"bdp_shared_encoder": PAID | {"branches": True, "latent_logit_std": 0.0}}
 TABLE = {"smoke": OWN_NUMBERS, "paper": OWN_NUMBERS, "state": SMALL, "laptop": SMALL}
 """What config.json holds as settings, by preset and method."""
 
@@ -216,7 +219,7 @@ def test_every_method_has_the_settings_of_the_table_in_every_preset(preset, meth
     ("method", "change", "by"),
     [
         ("bdp_no_discriminator", "weight=0.02", "weight = 0.0"),
-        ("bdp_literal", "taste=1.0", "taste = 0.0"),
+        ("bdp_literal", "latent_logit_std=1.0", "latent_logit_std = 0.0"),
         ("bdp_shared_encoder", "branches=false", "branches = True"),
     ],
 )

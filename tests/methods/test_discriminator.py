@@ -177,7 +177,7 @@ def test_a_discriminator_continues_exactly_where_it_was_saved():
         ({"latents": 1}, "2 to 256 behaviours"),
         ({"weight": -0.1}, "weight = -0.1"),
         ({"late_weight": -0.1}, "late_weight = -0.1"),
-        ({"quiet": 1.0}, "quiet = 1.0"),
+        ({"warmup_fraction": 1.0}, "warmup_fraction = 1.0"),
         ({"batch": 0}, "batch = 0"),
     ],
 )

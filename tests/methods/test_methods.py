@@ -22,7 +22,7 @@ NETWORKS = {
     "predicates": PolicyConfig.predicates(hidden=8, features=8),
     "rgb": PolicyConfig.laptop(rgb=True, hidden=8, features=8),
 }
-TINY = Training(decisions=160, homes=8, rollout=8, save_every=50, ppo=PPO(chunk=4))
+TINY = Training(decisions=160, num_envs=8, rollout_decisions=8, save_every=50, ppo=PPO(chunk=4))
 LATENTS = [f"z{k}" for k in range(8)]
 MEMBERS = [str(k) for k in range(8)]
 NAMES = {"gt_coord": ["0", "1"], "solo": ["0"], "sp": MEMBERS, "pbt": MEMBERS, "trajedi": MEMBERS, "pbt_state": MEMBERS}
@@ -42,7 +42,7 @@ def tiny(method: str, robots: int = 2, **changes) -> Run:
 
 def train(folder, run: Run) -> None:
     create(folder, run)
-    assert work(folder, lambda _: ([home()], episodes()), quiet=True)
+    assert work(folder, lambda _: ([home()], episodes()), warmup_fraction=True)
 
 
 @pytest.fixture(scope="module")
@@ -120,4 +120,4 @@ def test_partners_that_have_changed_since_are_noticed(trained, tmp_path):
     RunFolder(folder).partners.write_text(json.dumps(listed))
     seal_again(RunFolder(folder).partners)
     with pytest.raises(ValueError, match="is not the policy it was"):
-        work(folder, lambda _: ([home()], episodes()), quiet=True)
+        work(folder, lambda _: ([home()], episodes()), warmup_fraction=True)

@@ -180,7 +180,7 @@ def test_members_are_judged_as_they_were_before_the_first_of_them_learnt():
 
 def trained(folder, **changes) -> Trainer:
     """A tiny TrajeDi population in the hall whose episodes end soon."""
-    config = replace(SHORT, decisions=600, homes=4, ppo=replace(SHORT.ppo, discount=0.9), rules=replace(SOON, discount=0.9))
+    config = replace(SHORT, decisions=600, num_envs=4, ppo=replace(SHORT.ppo, discount=0.9), rules=replace(SOON, discount=0.9))
     method = TrajeDi(TINY, 2, 0, TrajeDiSettings(members=3, redraw=2, weight=changes.pop("weight", 1.0)))
     return Trainer(replace(config, **changes), method, batches.episodes(), [batches.home()], folder)
 

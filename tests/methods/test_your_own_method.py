@@ -25,7 +25,7 @@ from housemates.tasks.actions import ACTIONS
 from housemates.training.store import Store
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "your_own_method.md").read_text()
-SHORT = ("--decisions", "600", "--quiet", "--change", "homes=8", "method.members=2")
+SHORT = ("--decisions", "600", "--quiet", "--change", "num_envs=8", "method.members=2")
 
 
 def block(title: str) -> str:
@@ -74,7 +74,7 @@ def one_line(capsys, *words: str) -> str:
 
 def test_the_commands_of_the_page_train_evaluate_and_report(here, capsys):
     train, evaluate, report = (shlex.split(line)[1:] for line in block("commands").splitlines())
-    assert main([*train, "--decisions", "600", "--quiet", "--change", "homes=8", "method.members=2"]) == 0
+    assert main([*train, "--decisions", "600", "--quiet", "--change", "num_envs=8", "method.members=2"]) == 0
     assert main([*evaluate, "--episodes", "2", "--partners", "script/noop"]) == 0
     assert main([*report, "--no-films"]) == 0
     run = Path("runs/tastes")
@@ -87,8 +87,8 @@ def test_the_commands_of_the_page_train_evaluate_and_report(here, capsys):
 
 def test_the_lines_of_python_train_evaluate_and_report(here, monkeypatch, capsys):
     monkeypatch.syspath_prepend(str(here))
-    lines = block("python").replace('preset="smoke"', 'preset="smoke", decisions=600, quiet=True')
-    lines = lines.replace("episodes=20", 'episodes=2, partners=["script/noop"], quiet=True')
+    lines = block("python").replace('preset="smoke"', 'preset="smoke", decisions=600, warmup_fraction=True')
+    lines = lines.replace("episodes=20", 'episodes=2, partners=["script/noop"], warmup_fraction=True')
     done: dict = {}
     exec(compile(lines, "your_own_method.md", "exec", dont_inherit=True), done)
     assert done["trained"].complete
@@ -136,7 +136,7 @@ def test_a_run_that_is_named_again_is_trained_to_its_end_by_several_calls(paused
         from my_methods import Tastes
     finally:
         sys.path.remove(str(paused.parents[1]))
-    trained = housemates.train(Tastes, resume=paused, quiet=True)
+    trained = housemates.train(Tastes, resume=paused, warmup_fraction=True)
     assert trained.complete
     assert RunFolder(trained.folder).complete()
     assert trained.run.settings.members == 2
@@ -166,7 +166,7 @@ def test_a_registered_name_is_a_method_like_any_other(here):
     register_method("tastes", METHODS[resolve_method("my_methods:Tastes")])
     assert resolve_method("tastes") == "tastes"
     with pytest.raises(ValueError, match="did you mean 'tastes'"):
-        resolve_method("taste")
+        resolve_method("latent_logit_std")
 
 
 @pytest.mark.parametrize(

@@ -177,7 +177,7 @@ def shown(policy: Policy) -> list[torch.Tensor]:
 
 
 def test_in_training_the_network_sees_metres_by_ten_without_steps(tmp_path):
-    run = trainer(tmp_path, policy=SMALL, homes=2, rollout=2, decisions=4)
+    run = trainer(tmp_path, policy=SMALL, num_envs=2, rollout_decisions=2, decisions=4)
     assert run.players[0].store.observations["depth"].dtype == np.float32
     seen = shown(run.players[0].policy)
     run.step()

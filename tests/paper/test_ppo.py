@@ -18,16 +18,16 @@ PRESET = PRESETS["paper"]
     [
         ("learning_rate", 3e-4),
         ("epochs", 2),
-        ("minibatches", 2),
+        ("num_minibatches", 2),
         ("clip", 0.2),
         ("entropy", 0.001),
-        ("max_norm", 0.2),
+        ("max_grad_norm", 0.2),
         ("discount", 0.99),
-        ("decay", 0.95),
-        ("value_weight", 0.5),
+        ("gae_lambda", 0.95),
+        ("value_coef", 0.5),
         ("clip_value", True),
         ("normalise", False),
-        ("anneal", False),
+        ("anneal_lr", False),
         ("per_step", False),
     ],
 )
@@ -71,9 +71,11 @@ def test_the_paper_preset_is_the_papers_in_everything_else():
     assert run.training.rules == Rules(reward=Reward(collision="none"))
     assert run.training.rules.speed == "middle"
     assert run.split == "train"
-    assert (run.training.decisions, run.training.rollout) == (0, 0)
+    assert (run.training.decisions, run.training.rollout_decisions) == (0, 0)
     assert (run.policy.informed, run.training.ppo.auxiliary) == (False, 0.0)
-    assert run.settings == BDPSettings(latents=8, weight=0.01, late_weight=None, quiet=0.1, redraw=10, hidden=512, taste=0.0)
+    assert run.settings == BDPSettings(
+        latents=8, weight=0.01, late_weight=None, warmup_fraction=0.1, redraw=10, hidden=512, latent_logit_std=0.0
+    )
     assert (run.settings.buffer, run.settings.learning_rate) == (100_000, 3e-4)
 
 
@@ -82,6 +84,6 @@ def test_discount_and_decay_count_once_per_decision():
     number = np.float32
     advantages(
         np.array([1, 2], number), np.array([0.5, 1], number), np.array([30, 4], np.int32), np.array([False, True]),
-        np.array([1, -1]), PAPER.discount, PAPER.decay, PAPER.per_step, out,
+        np.array([1, -1]), PAPER.discount, PAPER.gae_lambda, PAPER.per_step, out,
     )  # fmt: skip
     assert out == pytest.approx([1 + 0.99 * 1 - 0.5 + 0.99 * 0.95 * 1.0, 1.0])

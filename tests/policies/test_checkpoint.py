@@ -214,7 +214,9 @@ def test_many_numbers_that_are_too_many_together_are_refused(folder):
     assert "choose fewer layers" in refused(folder)
 
 
-@pytest.mark.parametrize("config", [{"observations": [[]]}, {"observations": [{}]}, {"hidden": 1.5}, {"taste": 1e300}])
+@pytest.mark.parametrize(
+    "config", [{"observations": [[]]}, {"observations": [{}]}, {"hidden": 1.5}, {"latent_logit_std": 1e300}]
+)
 def test_a_config_of_anything_else_is_refused_in_one_line(folder, config):
     edit(folder, config=to_json(SMALL) | config)
     assert "policy.json" in refused(folder)

@@ -17,7 +17,7 @@ CONFIGS = {
     "two layers": PolicyConfig.state(hidden=32, layers=2),
     "gru": PolicyConfig.state(hidden=32, memory="gru", layers=2),
     "latent": PolicyConfig.predicates(hidden=32, latent=4),
-    "latents with tastes": PolicyConfig.state(hidden=32, latent=4, taste=0.7),
+    "latents with tastes": PolicyConfig.state(hidden=32, latent=4, latent_logit_std=0.7),
     "latent beside a picture": PolicyConfig(("depth",), "patches", hidden=32, latent=4),
     "informed": PolicyConfig.blind(hidden=32, privileged=5),
     "paper": PolicyConfig.paper(picture=64, hidden=32),

@@ -11,7 +11,7 @@ CONFIGS = {
     "lstm": PolicyConfig.state(hidden=16),
     "gru": PolicyConfig.state(hidden=16, memory="gru"),
     "two layers": PolicyConfig.predicates(hidden=16, layers=2, latent=3),
-    "tastes": PolicyConfig.state(hidden=16, latent=3, taste=0.7),
+    "tastes": PolicyConfig.state(hidden=16, latent=3, latent_logit_std=0.7),
     "two layers of gru": PolicyConfig.blind(hidden=16, layers=2, memory="gru"),
     "informed": PolicyConfig.blind(hidden=16, privileged=4),
     "paper": PolicyConfig.paper_predicates(hidden=16, latent=3),

@@ -119,7 +119,7 @@ def test_a_misspelt_setting_of_a_method_is_told(tmp_path):
 
 
 def test_other_settings_of_the_method_are_refused_on_resume(tmp_path):
-    training = replace(SHORT, homes=8)
+    training = replace(SHORT, num_envs=8)
     create(tmp_path, replace(RUN, method="pbt", settings=PopulationSettings(members=2), training=training))
     assert not work(tmp_path, hall, hours=1e-9, quiet=True)
     edit(tmp_path, lambda values: values["settings"].update(redraw=3))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from housemates.training.ppo import advantages, chunks, links
 
 
-def run(reward, value, duration, done, following, discount, decay, per_step):
+def run(reward, value, duration, done, following, discount, gae_lambda, per_step):
     out = np.empty(len(reward), np.float32)
     advantages(
         np.asarray(reward, np.float32),
@@ -17,14 +17,14 @@ def run(reward, value, duration, done, following, discount, decay, per_step):
         np.asarray(done, np.bool_),
         np.asarray(following, np.int64),
         discount,
-        decay,
+        gae_lambda,
         per_step,
         out,
     )
     return out
 
 
-def slow_advantages(reward, value, duration, done, following, discount, decay, per_step):
+def slow_advantages(reward, value, duration, done, following, discount, gae_lambda, per_step):
     """The definition: the sum of decayed temporal differences along the chain of decisions."""
     out = []
     for first in range(len(reward)):
@@ -37,7 +37,7 @@ def slow_advantages(reward, value, duration, done, following, discount, decay, p
             total += weight * (reward[i] + ahead - value[i])
             if done[i]:
                 break
-            weight *= (discount * decay) ** steps
+            weight *= (discount * gae_lambda) ** steps
             i = following[i]
         out.append(total)
     return np.array(out)

@@ -53,8 +53,8 @@ def spoil(run, after: int) -> None:
     ("ppo", "what"),
     [
         (PPO(chunk=4, learning_rate=float("inf")), "policy_loss is nan"),
-        (PPO(chunk=4, max_norm=float("nan")), "policy_loss is nan"),
-        (PPO(chunk=4, value_weight=1e38), "gradient_norm is inf"),
+        (PPO(chunk=4, max_grad_norm=float("nan")), "policy_loss is nan"),
+        (PPO(chunk=4, value_coef=1e38), "gradient_norm is inf"),
     ],
 )
 def test_what_is_not_finite_ends_the_training(ppo, what, tmp_path):
@@ -94,7 +94,7 @@ def test_a_run_that_diverged_goes_on_with_other_settings_of_ppo_and_nothing_else
     with pytest.raises(DivergedError):
         run.run()
     with pytest.raises(ValueError, match="another configuration"):
-        trainer(tmp_path, replace(SHORT, rollout=9)).load()
+        trainer(tmp_path, replace(SHORT, rollout_decisions=9)).load()
     slower = trainer(tmp_path, replace(SHORT, ppo=PPO(chunk=4, learning_rate=1e-5)))
     assert slower.load()
     assert slower.run()
@@ -116,14 +116,14 @@ def test_a_resume_point_with_bad_weights_is_not_gone_on_from(tmp_path):
 
 def test_from_the_command_line_it_is_one_line_and_no_complete_run(tmp_path, capsys):
     folder = tmp_path / "run"
-    answer = told(capsys, *SMOKE, "--change", "ppo.value_weight=1e38", "--out", str(folder))
+    answer = told(capsys, *SMOKE, "--change", "ppo.value_coef=1e38", "--out", str(folder))
     assert answer.startswith("housemates: training diverged in update 1: members/00: gradient_norm is inf")
     assert "lower --change ppo.learning_rate (it was 0.001)" in answer
     assert not RunFolder(folder).complete()
     assert main(["evaluate", str(folder), "--episodes", "1"]) == 2
 
 
-@pytest.mark.parametrize("change", ["ppo.learning_rate=Infinity", "ppo.max_norm=NaN", "ppo.clip=-Infinity"])
+@pytest.mark.parametrize("change", ["ppo.learning_rate=Infinity", "ppo.max_grad_norm=NaN", "ppo.clip=-Infinity"])
 def test_settings_that_are_no_numbers_are_refused_before_anything_is_written(change, tmp_path, capsys):
     assert "must be a finite number" in told(capsys, *SMOKE, "--change", change, "--out", str(tmp_path / "run"))
     assert not (tmp_path / "run").exists()
@@ -136,7 +136,7 @@ def test_only_a_run_that_diverged_changes_on_resume(tmp_path, capsys):
     resume, lower = ("train", "--resume", str(folder), "--quiet"), ("--change", "ppo.learning_rate=1e-4")
     assert "leave out --change ppo.learning_rate=1e-4" in told(capsys, *resume, *lower)
     (folder / "stage1" / "diverged.json").write_text('{"update": 2}')
-    assert "leave out --change homes=8" in told(capsys, *resume, "--change", "homes=8")
+    assert "leave out --change num_envs=8" in told(capsys, *resume, "--change", "num_envs=8")
     assert main([*resume, *lower]) == 0
     assert json.loads((folder / "config.json").read_text())["training"]["ppo"]["learning_rate"] == 1e-4
     assert (folder / "stage1" / "diverged-00000002.json").is_file()
@@ -159,7 +159,7 @@ def test_policies_with_bad_weights_are_neither_written_nor_read(tmp_path, monkey
 
 def test_a_collapsed_entropy_is_in_the_log_and_told_once(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("housemates.training.logger.importlib.util.find_spec", lambda name: None)
-    run = trainer(tmp_path, SHORT, ppo=PPO(chunk=4, learning_rate=1e10, anneal=False))
+    run = trainer(tmp_path, SHORT, ppo=PPO(chunk=4, learning_rate=1e10, anneal_lr=False))
     with Record(tmp_path, "a run", SHORT.budget) as show:
         run.run(show)
     rows = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
@@ -180,7 +180,7 @@ def test_an_ordinary_training_warns_of_nothing(tmp_path):
 @pytest.mark.slow
 def test_all_workers_stop_and_are_not_started_again(tmp_path):
     folder = tmp_path / "run"
-    words = [sys.executable, "-m", "housemates", *SMOKE, "--workers", "2", "--change", "ppo.value_weight=1e38"]
+    words = [sys.executable, "-m", "housemates", *SMOKE, "--workers", "2", "--change", "ppo.value_coef=1e38"]
     environment = {k: v for k, v in os.environ.items() if k not in ("RANK", "WORLD_SIZE", "MASTER_ADDR")}
     environment["PYTHONPATH"] = os.pathsep.join(
         filter(None, [str(Path(__file__).parents[2] / "src"), os.environ.get("PYTHONPATH")])

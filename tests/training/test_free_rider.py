@@ -27,7 +27,10 @@ from housemates.training.trainer import Training
 
 CASE = Path(__file__).with_name("free_rider")
 TRAINING = Training(
-    decisions=60_000, homes=32, rollout=16, ppo=PPO(learning_rate=3e-3, entropy_end=0.0, minibatches=4, normalise_value=True)
+    decisions=60_000,
+    num_envs=32,
+    rollout_decisions=16,
+    ppo=PPO(learning_rate=3e-3, entropy_end=0.0, num_minibatches=4, normalise_value=True),
 )
 RUN = run.Run(
     *("own", "tidy_house", "smoke", "state", "dev", 2, 1, 1, "cpu", PolicyConfig.state(hidden=16, features=16), TRAINING),

@@ -134,7 +134,7 @@ def test_targets_are_values_plus_advantages_before_normalisation():
 
 def test_a_bonus_is_paid_on_top():
     store = rollout().store
-    config = replace(CONFIG, normalise=False, decay=0.0, discount=0.0)
+    config = replace(CONFIG, normalise=False, gae_lambda=0.0, discount=0.0)
     plain, paid = prepare(store, config, 8), prepare(store, config, 8, np.full(store.size, 2.0, np.float32))
     assert (paid.advantage - plain.advantage).numpy()[store.closed] == pytest.approx(2.0, abs=1e-5)
 
@@ -239,12 +239,12 @@ def test_learning_rate_and_entropy_fall_linearly():
 
 
 def test_without_schedules_rate_and_entropy_stay():
-    assert PPO(learning_rate=1.0, entropy=0.4, anneal=False).left(0.25) == pytest.approx((1.0, 0.4))
+    assert PPO(learning_rate=1.0, entropy=0.4, anneal_lr=False).left(0.25) == pytest.approx((1.0, 0.4))
 
 
 def test_a_minibatch_of_zero_is_refused():
-    with pytest.raises(ValueError, match="minibatches = 0"):
-        PPO(minibatches=0)
+    with pytest.raises(ValueError, match="num_minibatches = 0"):
+        PPO(num_minibatches=0)
 
 
 def test_torchrl_has_the_same_advantages():
@@ -254,7 +254,7 @@ def test_torchrl_has_the_same_advantages():
     collector.collect(80)
     store = collector.players[0].store
     closed = np.flatnonzero(store.closed)[:-1]
-    config = replace(CONFIG, normalise=False, per_step=False, discount=0.99, decay=0.95)
+    config = replace(CONFIG, normalise=False, per_step=False, discount=0.99, gae_lambda=0.95)
     column = lambda x: torch.from_numpy(np.asarray(x, np.float32))[:, None]  # noqa: E731
     done = torch.from_numpy(store.done[closed])[:, None]
     last = prepare(store, config, 2)

@@ -146,19 +146,19 @@ def test_a_stop_signal_ends_the_run_after_its_update_with_a_resume_point(tmp_pat
     assert (tmp_path / "resume" / "LATEST").read_text() == "00000001"
 
 
-@pytest.mark.parametrize(("field", "value"), [("homes", 0), ("decisions", -1), ("rollout_steps", -1), ("seed", -1)])
+@pytest.mark.parametrize(("field", "value"), [("num_envs", 0), ("decisions", -1), ("rollout_steps", -1), ("seed", -1)])
 def test_senseless_settings_are_refused(field, value):
     with pytest.raises(ValueError, match=f"{field} = "):
         Training(**{field: value})
 
 
-@pytest.mark.parametrize("changes", [{"decisions": 0}, {"steps": 5}, {"rollout": 0}, {"rollout_steps": 5}])
+@pytest.mark.parametrize("changes", [{"decisions": 0}, {"steps": 5}, {"rollout_decisions": 0}, {"rollout_steps": 5}])
 def test_a_budget_and_a_rollout_are_given_in_one_unit(changes, tmp_path):
     with pytest.raises(ValueError, match="one of them must be positive and the other 0"):
         trainer(tmp_path, SHORT, **changes)
 
 
-STEPS = replace(SHORT, decisions=0, steps=1500, ppo=PPO(chunk=4, anneal=True))
+STEPS = replace(SHORT, decisions=0, steps=1500, ppo=PPO(chunk=4, anneal_lr=True))
 """A budget of simulation steps."""
 
 
@@ -181,7 +181,7 @@ def test_a_budget_of_steps_ends_when_they_are_played_and_rules_rate_progress_and
 
 
 def test_a_run_of_steps_that_pauses_after_every_update_is_the_same(tmp_path):
-    config = replace(STEPS, rollout=0, rollout_steps=40)
+    config = replace(STEPS, rollout_decisions=0, rollout_steps=40)
     trainer(tmp_path / "whole", config).run()
     complete = False
     while not complete:
@@ -193,7 +193,7 @@ def test_a_run_of_steps_that_pauses_after_every_update_is_the_same(tmp_path):
 
 
 def test_rollouts_in_which_no_decision_ends_change_nothing_and_count_their_steps(tmp_path):
-    run = trainer(tmp_path, replace(STEPS, rollout=0, rollout_steps=1))
+    run = trainer(tmp_path, replace(STEPS, rollout_decisions=0, rollout_steps=1))
     row = run.step()
     assert row["steps"] == 4
     assert all(np.isfinite(v) for v in row.values())

@@ -63,7 +63,7 @@ def train(
         seed: Decides everything that is drawn (default 0).
         decisions: How long to train each stage, in decisions of all learners together; default: the preset's.
         steps: The same in simulation steps of all homes together, as the paper counts.
-        change: Settings to change, such as ppo.epochs=4 homes=128 policy.hidden=64 rules.speed=slow method.members=4.
+        change: Settings to change, such as ppo.epochs=4 num_envs=128 policy.hidden=64 rules.speed=slow method.members=4.
         device: Where networks run; auto takes a GPU if there is one.
         out: The folder of the run; default: runs/METHOD-TASK-PRESET-SEED.
         resume: Continue the run in this folder.

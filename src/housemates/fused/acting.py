@@ -39,7 +39,7 @@ class Places(NamedTuple):
     """[H, actions + 1]; the last column is the value of an ordinary critic."""
     mix: int
     last: int
-    taste: int
+    latent_logits: int
     """[latents, actions], without bias."""
     total: int
 
@@ -67,8 +67,8 @@ def layers(policy: Policy) -> dict[str, tuple[torch.Tensor, torch.Tensor]]:
         found["mix"], found["last"] = layer("critic.0"), layer("critic.2")
     else:
         found["heads"] = torch.cat([actor[0], critic[0]], 1), torch.cat([actor[1], critic[1]])
-    if policy.taste is not None:
-        found["taste"] = state["taste"], state["taste"].new_zeros(0)
+    if policy.latent_logits is not None:
+        found["latent_logits"] = state["latent_logits"], state["latent_logits"].new_zeros(0)
     return found
 
 
@@ -79,7 +79,7 @@ def place_layers(found: dict[str, tuple[torch.Tensor, torch.Tensor]]) -> tuple[d
         where[name] = at
         at = padded(at + weight.numel() + bias.numel())
     merges: tuple[int, int, int] = tuple(where.get(f"merge{k}", 0) for k in range(3))
-    names = ("linear", "gates", "heads", "mix", "last", "taste")
+    names = ("linear", "gates", "heads", "mix", "last", "latent_logits")
     rest = [where.get(name, 0) for name in names]
     return where, Places(where.get("embedding", 0), where.get("patch", 0), merges, *rest, total=at)
 
@@ -201,8 +201,8 @@ def _decide(rows, given, sizes, places, scale, numbers, work, out):
         z = logits[r]
         for j in range(sizes.actions):
             z[j] = heads[i, j]
-        if sizes.taste:
-            first = places.taste + latent[r] * sizes.actions
+        if sizes.latent_logits:
+            first = places.latent_logits + latent[r] * sizes.actions
             for j in range(sizes.actions):
                 z[j] += numbers[first + j]
         action[r], log_prob[r] = _choose(z, drawn[r], greedy, heads[i])

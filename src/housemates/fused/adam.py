@@ -23,13 +23,13 @@ def norm(gradient):
 
 
 @njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
-def adam(weights, gradient, first, second, step, rate, max_norm):
-    """Scale a gradient [n] down to at most max_norm and take Adam's step number `step` (from 1); returns the norm before.
+def adam(weights, gradient, first, second, step, rate, max_grad_norm):
+    """Scale a gradient [n] down to at most max_grad_norm and take Adam's step number `step` (from 1); returns the norm before.
 
     weights, first and second moment [n] are changed; all as `clip_grad_norm_` and `torch.optim.Adam` do it.
     """
     length = norm(gradient)
-    share = max_norm / (length + 1e-6)
+    share = max_grad_norm / (length + 1e-6)
     # What is no number must stay so: the weights show it, and training ends.
     factor = F(1.0 if share > 1.0 else share)
     size = F(rate / (1.0 - BETA1**step))

@@ -57,7 +57,7 @@ class Sizes(NamedTuple):
     """Outputs of the auxiliary head, 0 for none."""
     heads: int
     """Outputs that read the memory by one matrix: actions, the value of an ordinary critic, bits."""
-    taste: int
+    latent_logits: int
     """1 if each latent adds numbers of its own to the logits, else 0."""
 
 
@@ -86,7 +86,7 @@ class Offsets(NamedTuple):
     last: int
     """Second layer [1, H] of an informed critic."""
     last_bias: int
-    taste: int
+    latent_logits: int
     """Table [latents, actions]."""
     total: int
     """Length of the array."""
@@ -146,7 +146,7 @@ def sizes_of(config: PolicyConfig, bits: int = 0) -> Sizes:
         privileged=config.privileged,
         bits=bits,
         heads=config.actions + (0 if config.informed else 1) + bits,
-        taste=int(config.taste > 0),
+        latent_logits=int(config.latent_logit_std > 0),
     )
 
 
@@ -167,8 +167,8 @@ def order(config: PolicyConfig, bits: int = 0) -> list[list[str]]:
         groups.append(parts)
     if config.informed:
         groups += [["critic.0.weight"], ["critic.0.bias"], ["critic.2.weight"], ["critic.2.bias"]]
-    if config.taste:
-        groups.append(["taste"])
+    if config.latent_logit_std:
+        groups.append(["latent_logits"])
     return groups
 
 
@@ -215,7 +215,7 @@ def place(config: PolicyConfig, lengths: dict[str, int], bits: int = 0) -> tuple
         mix_bias=find("critic.0.bias"),
         last=find("critic.2.weight"),
         last_bias=find("critic.2.bias"),
-        taste=find("taste"),
+        latent_logits=find("latent_logits"),
         total=-(-at // ALIGN) * ALIGN,
     )
     return where, offsets

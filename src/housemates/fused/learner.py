@@ -95,7 +95,7 @@ class Learner:
         given = rollout, decisions, weights, sizes, offsets, self.scale, theta
         return gradients(index, counts, *given, self.room, self.losses, self.gradient)
 
-    def step(self, rate: float, max_norm: float) -> float:
+    def step(self, rate: float, max_grad_norm: float) -> float:
         """Clip the gradients and make one step of Adam; returns their norm."""
         self.steps += 1
-        return adam(self.flat.weights, self.gradient, self.first, self.second, self.steps, rate, max_norm)
+        return adam(self.flat.weights, self.gradient, self.first, self.second, self.steps, rate, max_grad_norm)

@@ -229,10 +229,10 @@ def _judge(at, rollout, sizes, offsets, theta, decisions, room):
     core, out = room.core[:n], room.heads[:n]
     product(core, matrix(theta, offsets.heads, sizes.heads, hidden), ZERO, out)
     add_bias(out, theta[offsets.heads_bias : offsets.heads_bias + sizes.heads])
-    if sizes.taste:
-        taste = matrix(theta, offsets.taste, sizes.latent, sizes.actions)
+    if sizes.latent_logits:
+        latent_logits = matrix(theta, offsets.latent_logits, sizes.latent, sizes.actions)
         for i in range(n):
-            row, more = out[i], taste[decisions.latent[at[i]]]
+            row, more = out[i], latent_logits[decisions.latent[at[i]]]
             for j in range(sizes.actions):
                 row[j] += more[j]
     if sizes.privileged:
@@ -254,10 +254,10 @@ def _judge_backward(at, sizes, offsets, theta, decisions, room, grad):
     outer(dout, core, ZERO, matrix(grad, offsets.heads, sizes.heads, hidden))
     column_sums(dout, grad[offsets.heads_bias : offsets.heads_bias + sizes.heads])
     plain(dout, matrix(theta, offsets.heads, sizes.heads, hidden), ZERO, dcore)
-    if sizes.taste:
-        dtaste = matrix(grad, offsets.taste, sizes.latent, sizes.actions)
+    if sizes.latent_logits:
+        dlogits = matrix(grad, offsets.latent_logits, sizes.latent, sizes.actions)
         for i in range(n):
-            row, more = dout[i], dtaste[decisions.latent[at[i]]]
+            row, more = dout[i], dlogits[decisions.latent[at[i]]]
             for j in range(sizes.actions):
                 more[j] += row[j]
     if sizes.privileged:

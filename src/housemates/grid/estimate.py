@@ -131,7 +131,7 @@ def bytes_of(grid: Grid, cell: Cell) -> int:
         return cell.games * ROW_BYTES
     preset = PRESETS[grid.holdout_preset if cell.kind == "holdout" else grid.settings.preset]
     training = preset.training
-    rollout = training.homes * (2 * training.rollout or training.rollout_steps / STEPS_A_DECISION)
+    rollout = training.num_envs * (2 * training.rollout_decisions or training.rollout_steps / STEPS_A_DECISION)
     log = int(decisions_of(cell) / rollout) * LOG_BYTES
     weights = 4 * parameters("" if cell.kind == "agent" else cell.method, cell.observations, preset_name(grid, cell))
     # The policy now, at the start and in the middle; the resume point has it with the optimiser's two moments.

@@ -108,7 +108,7 @@ class Settings:
 SMOKE = Settings(
     preset="smoke",
     decisions=1500,
-    change=("homes=8", "rollout=8", "sp.members=2"),
+    change=("num_envs=8", "rollout_decisions=8", "sp.members=2"),
     holdout_seeds=(100,),
     split="dev",
     episodes=2,

@@ -75,10 +75,10 @@ METHODS = {
     "bdp": MethodSpec("BDP", "one policy with 8 latents, paid for behaviours that can be told apart", BDP, BDPSettings()),
     "bdp_literal": MethodSpec(
         "BDP (literal)",
-        "BDP with the paper's own numbers in every preset: no taste, one weight throughout, a warm-up of a tenth",
+        "BDP with the paper's own numbers in every preset: no latent logits, one weight throughout, a warm-up of a tenth",
         BDP,
         BDPSettings(),
-        fixed=("latents", "weight", "late_weight", "quiet", "branches", "taste"),
+        fixed=("latents", "weight", "late_weight", "warmup_fraction", "branches", "latent_logit_std"),
     ),
     "bdp_no_discriminator": MethodSpec(
         "BDP-[Discrim]",

@@ -31,8 +31,8 @@ class BDPSettings(Diversity):
     branches: bool = False
     """Whether each latent has a memory, an actor and a critic of its own behind a shared encoder (ablations; else it is an
     input of one network)."""
-    taste: float = 0.0
-    """How strongly behaviours differ before they have learnt anything (see `PolicyConfig.taste`); branches have none."""
+    latent_logit_std: float = 0.0
+    """Standard deviation of the logits that each latent adds before training (see `PolicyConfig`); branches have none."""
 
 
 class BDP(Members):
@@ -41,7 +41,9 @@ class BDP(Members):
     def __init__(self, config: PolicyConfig, robots: int = 2, seed: int = 0, settings: BDPSettings | None = None) -> None:
         self.settings = settings or BDPSettings()
         latents, branches = self.settings.latents, self.settings.branches
-        config = replace(config, latent=latents, branches=branches, taste=0.0 if branches else self.settings.taste)
+        config = replace(
+            config, latent=latents, branches=branches, latent_logit_std=0.0 if branches else self.settings.latent_logit_std
+        )
         super().__init__([Policy(config, seed=seed * 1000)])
         self.diversity = DiversityReward(self.settings, seed * 1000 + DISCRIMINATOR_SEED)
         self.needs = self.diversity.needs

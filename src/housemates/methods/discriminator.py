@@ -40,7 +40,7 @@ class Diversity:
     late_weight: float | None = None
     """Alpha in the second half of the stage, when the task is learnt, and from then on the mean over a rollout is taken off the
     pay: else every decision costs something, and to end early saves. None goes on as before, as in the paper."""
-    quiet: float = 0.1
+    warmup_fraction: float = 0.1
     """Share of the horizon at the start of an episode that is neither paid for nor learnt from."""
     redraw: int = 10
     """Updates after which latents or pairs are drawn anew."""
@@ -65,8 +65,10 @@ class Diversity:
             raise ValueError(f"method.weight = {self.weight} - give 0 for none, or a positive weight")
         if self.late_weight is not None and self.late_weight < 0:
             raise ValueError(f"method.late_weight = {self.late_weight} - give a positive weight")
-        if not 0 <= self.quiet < 1:
-            raise ValueError(f"method.quiet = {self.quiet} - give a share of the horizon, from 0 to less than 1")
+        if not 0 <= self.warmup_fraction < 1:
+            raise ValueError(
+                f"method.warmup_fraction = {self.warmup_fraction} - give a share of the horizon, from 0 to less than 1"
+            )
 
 
 @dataclass
@@ -161,7 +163,7 @@ class DiversityReward:
 
     def begin(self, group: Group, horizon: int) -> None:
         """Before anything else: the workers that train together, and how many steps an episode may last."""
-        self.group, self.quiet = group, round(self.settings.quiet * horizon)
+        self.group, self.warmup_steps = group, round(self.settings.warmup_fraction * horizon)
         self.buffer = Buffer(max(1, self.settings.buffer // group.size))
         self.fresh: list[Samples] = []
         self.tally = np.zeros(4)
@@ -175,14 +177,14 @@ class DiversityReward:
     def pay(self, store: Store, label: np.ndarray, progress: float = 0.0) -> np.ndarray | None:
         """Bonus [N] float32 of the decisions of a learner, by the discriminator as it is now; label [N]: who made them.
 
-        It is weight * log q(label | window at the end of the decision), 0 for open decisions and those that end in the quiet
+        It is weight * log q(label | window at the end of the decision), 0 for open decisions and those that end in the warm-up
         part of the episode. No log K is added: with pay per decision that would pay for stalling. progress: the share of the
         stage that is done, for `late_weight`.
         """
         if not self.settings.weight:
             return None
         clock = store.clock + store.duration
-        paid = np.flatnonzero(store.closed & (clock >= self.quiet))
+        paid = np.flatnonzero(store.closed & (clock >= self.warmup_steps))
         samples = pack(store.window[paid], clock[paid], label[paid])
         told = self.log_probabilities(samples)
         right = told[np.arange(len(samples)), samples.label]

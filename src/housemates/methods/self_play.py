@@ -47,7 +47,7 @@ class SelfPlay(Members):
         super().begin(group, batch)
         if batch.size < self.settings.members:
             raise ValueError(
-                f"{batch.size} homes a worker for {self.settings.members} members - use --change homes="
+                f"{batch.size} homes a worker for {self.settings.members} members - use --change num_envs="
                 f"{self.settings.members * group.size} or more, or fewer with method.members"
             )
 

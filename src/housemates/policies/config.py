@@ -65,7 +65,7 @@ class PolicyConfig:
     """Number of behaviours a one-hot input chooses from; 0 for a policy without latent."""
     branches: bool = False
     """Whether the latent is no input but chooses one of as many memories, actors and critics behind the shared encoder."""
-    taste: float = 0.0
+    latent_logit_std: float = 0.0
     """How strongly behaviours prefer different decisions before anything is learnt: the standard deviation of what each
     latent adds to the logits, a table that learns like all weights; 0 for none, as in the paper."""
     privileged: int = 0
@@ -104,8 +104,10 @@ class PolicyConfig:
             raise ValueError(f"latent = {self.latent} - give 0 for none, or at least 2 behaviours")
         if self.branches and not self.latent:
             raise ValueError("branches are chosen by a latent, and there is none - give latent = 8, or no branches")
-        if not 0 <= self.taste <= 1e6 or (self.taste and (self.branches or not self.latent)):
-            raise ValueError(f"taste = {self.taste} - it is 0, or positive for a policy whose latent is an input")
+        if not 0 <= self.latent_logit_std <= 1e6 or (self.latent_logit_std and (self.branches or not self.latent)):
+            raise ValueError(
+                f"latent_logit_std = {self.latent_logit_std} - it is 0, or positive for a policy whose latent is an input"
+            )
         if self.actions < 2:
             raise ValueError(f"actions = {self.actions} - a policy chooses among at least 2")
         if self.privileged < 0:

@@ -195,7 +195,11 @@ class Policy(nn.Module):
                 self.memory = Memory(config, self.encoder.width)
                 self.actor = _actor(config)
                 self.critic = _critic(config)
-            self.taste = nn.Parameter(torch.randn(config.latent, config.actions) * config.taste) if config.taste else None
+            self.latent_logits = (
+                nn.Parameter(torch.randn(config.latent, config.actions) * config.latent_logit_std)
+                if config.latent_logit_std
+                else None
+            )
         self.to(memory_format=torch.channels_last)  # ty: ignore[no-matching-overload]
 
     def initial_memory(self, n: int) -> Tensor:
@@ -264,7 +268,7 @@ class Policy(nn.Module):
     def logits(self, core: Tensor, latent: Tensor | None, way: tuple[Places, ...] = ()) -> Tensor:
         """Logits [..., actions] of core [..., hidden] and latent [...]; way: see `way`."""
         logits = self.actor(core, *way)
-        return logits if self.taste is None or latent is None else logits + self.taste[latent]
+        return logits if self.latent_logits is None or latent is None else logits + self.latent_logits[latent]
 
     def critic_input(self, core: Tensor, privileged: Tensor | None) -> Tensor | None:
         """What the critic reads: core [..., hidden], joined by privileged [..., P] if it is informed; None if that lacks."""

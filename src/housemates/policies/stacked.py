@@ -26,7 +26,9 @@ class StackedPolicies:
         if config.branches:
             raise ValueError("policies with branches cannot be stacked - let each act by itself")
         self.policies, self.config = tuple(policies), config
-        self.tastes: list[Tensor] = [policy.taste for policy in self.policies if policy.taste is not None]
+        self.latent_logits: list[Tensor] = [
+            policy.latent_logits for policy in self.policies if policy.latent_logits is not None
+        ]
         self.refresh()
 
     @torch.no_grad()
@@ -73,8 +75,8 @@ class StackedPolicies:
             last = "critic.2.weight" if isinstance(first.critic, nn.Sequential) else "critic.weight"
             value = places.gather(self._linear(last, seen))[:, 0]
         logits = places.gather(self._linear("actor.weight", core))
-        if self.tastes and latent is not None:
-            logits = logits + torch.stack(self.tastes)[member, latent]
+        if self.latent_logits and latent is not None:
+            logits = logits + torch.stack(self.latent_logits)[member, latent]
         return finish(logits, value, places.gather(after), greedy, generator)
 
     def _linear(self, name: str, x: Tensor) -> Tensor:

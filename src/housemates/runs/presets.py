@@ -20,19 +20,19 @@ from housemates.training.disturbances import Disturbances
 from housemates.training.ppo import PAPER, PPO
 from housemates.training.trainer import Training
 
-RECIPE = PPO(learning_rate=1e-3, entropy_end=0.0, minibatches=8, decay=0.98, normalise_value=True)
+RECIPE = PPO(learning_rate=1e-3, entropy_end=0.0, num_minibatches=8, gae_lambda=0.98, normalise_value=True)
 """What learns best per minute on two cores, of all that was tried (docs/learning.md)."""
 DISTURBED = Disturbances(share=0.4)
 """Stage 2 with undisturbed partners alone often ends with an agent that stands aside (docs/methods/disturbances.md)."""
-PAID = {"weight": 0.015, "late_weight": 0.1, "quiet": 0.05}
+PAID = {"weight": 0.015, "late_weight": 0.1, "warmup_fraction": 0.05}
 """How BDP pays for being told apart in laptop networks with short budgets (docs/methods/bdp.md)."""
-TASTE = {"taste": 1.0}
+LATENT_LOGITS = {"latent_logit_std": 1.0}
 """Its latents' own preferences: with the paper's own numbers all of them stay alike."""
 DIVERSITY: dict[str, dict[str, Any]] = {
-    "bdp": PAID | TASTE,
-    "bdp_rgb": PAID | TASTE,
-    "bdp_state": PAID | TASTE,
-    "bdp_no_discriminator": TASTE,
+    "bdp": PAID | LATENT_LOGITS,
+    "bdp_rgb": PAID | LATENT_LOGITS,
+    "bdp_state": PAID | LATENT_LOGITS,
+    "bdp_no_discriminator": LATENT_LOGITS,
     "bdp_shared_encoder": PAID,
     "bdp_separate": PAID,
 }
@@ -100,14 +100,14 @@ SMOKE = Preset(
     observations="state",
     hidden=32,
     split="dev",
-    training=Training(decisions=20_000, homes=32, rollout=16, save_every=5, ppo=PPO(learning_rate=1e-3)),
+    training=Training(decisions=20_000, num_envs=32, rollout_decisions=16, save_every=5, ppo=PPO(learning_rate=1e-3)),
 )
 
 
 STATE = Preset(
     purpose="develops methods without pictures; 12 million decisions, about 18 minutes of CPU time",
     observations="state",
-    training=Training(decisions=12_000_000, homes=256, rollout=32, ppo=RECIPE, disturbances=DISTURBED),
+    training=Training(decisions=12_000_000, num_envs=256, rollout_decisions=32, ppo=RECIPE, disturbances=DISTURBED),
     methods=DIVERSITY,
     kitchens="varied",
 )
@@ -117,7 +117,9 @@ LAPTOP = Preset(
     purpose="learns from depth pictures on two cores; ten million decisions, about 48 minutes of CPU time for GT Coord",
     observations="depth",
     informed=True,
-    training=Training(decisions=10_000_000, homes=256, rollout=32, ppo=replace(RECIPE, auxiliary=0.1), disturbances=DISTURBED),
+    training=Training(
+        decisions=10_000_000, num_envs=256, rollout_decisions=32, ppo=replace(RECIPE, auxiliary=0.1), disturbances=DISTURBED
+    ),
     methods=DIVERSITY,
     kitchens="varied",
 )
@@ -130,8 +132,8 @@ PAPER_PRESET = Preset(
     training=Training(
         decisions=0,
         steps=100_000_000,
-        homes=128,
-        rollout=0,
+        num_envs=128,
+        rollout_decisions=0,
         rollout_steps=128,
         ppo=PAPER,
         rules=Rules(reward=Reward(collision="none")),

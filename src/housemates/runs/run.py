@@ -94,8 +94,10 @@ class Run:
         for name in ("robots", "workers", "threads"):
             if getattr(self, name) < 1:
                 raise ValueError(f"--{name} {getattr(self, name)} - it must be at least 1")
-        if self.training.homes % self.workers:
-            raise ValueError(f"{self.training.homes} homes cannot be shared by {self.workers} workers - choose another number")
+        if self.training.num_envs % self.workers:
+            raise ValueError(
+                f"{self.training.num_envs} homes cannot be shared by {self.workers} workers - choose another number"
+            )
         if spec and spec.robots and self.robots != spec.robots:
             what = "one robot alone" if spec.robots == 1 else f"{spec.robots} robots"
             raise ValueError(f"the method '{self.method}' trains {what}, not {self.robots} - use --robots {spec.robots}")

@@ -41,18 +41,18 @@ def update(
         bits=_bits(seen["predicates"]) if learner.head is not None else np.zeros((0, 0), np.uint8),
     )
     weight = config.entropy if entropy is None else entropy
-    numbers = (config.value_weight, weight, config.auxiliary)
+    numbers = (config.value_coef, weight, config.auxiliary)
     weights = Weights(np.float32(config.clip), config.clip_value, *(np.float32(value) for value in numbers))
     norms, passes = 0.0, 0
     gradient = torch.from_numpy(learner.gradient)
     for _ in range(config.epochs):
-        for index in minibatches(ready.index, config.minibatches, rng):
+        for index in minibatches(ready.index, config.num_minibatches, rng):
             count = learner.gradients(index.numpy(), rollout, decisions, weights) if index.numel() else 0
             if not count:
                 gradient.zero_()
             group.average(gradient, float(count))
             if count or not group.alone:
-                norm = learner.step(rate, config.max_norm)
+                norm = learner.step(rate, config.max_grad_norm)
             if count:
                 norms += norm
                 passes += 1

@@ -16,13 +16,13 @@ from housemates.training.store import Store
 
 
 @njit(cache=True, nogil=True)
-def advantages(reward, value, duration, done, following, discount, decay, per_step, out):
+def advantages(reward, value, duration, done, following, discount, gae_lambda, per_step, out):
     """Generalised advantage estimates of N decisions into out [N] float32, newest last.
 
     reward[i] is what decision i earned until the same robot's next decision (already discounted within the decision if
     per_step), duration[i] how many simulation steps that took, following[i] > i the index of that next decision (its value
     bootstraps), -1 if the decision is still open (its advantage is zero). done[i] says the episode ended in between.
-    discount and decay count per simulation step if per_step, else per decision (the paper).
+    discount and gae_lambda count per simulation step if per_step, else per decision (the paper).
     """
     for i in range(reward.shape[0] - 1, -1, -1):
         if following[i] < 0 and not done[i]:
@@ -33,7 +33,7 @@ def advantages(reward, value, duration, done, following, discount, decay, per_st
         nxt = following[i]
         later_value = 0.0 if done[i] else value[nxt]
         later = 0.0 if done[i] else out[nxt]
-        out[i] = reward[i] + ahead * later_value - value[i] + ahead * decay**steps * later
+        out[i] = reward[i] + ahead * later_value - value[i] + ahead * gae_lambda**steps * later
 
 
 @njit(cache=True, nogil=True)
@@ -132,11 +132,11 @@ class PPO:
 
     learning_rate: float = 5e-4
     """Of Adam."""
-    anneal: bool = True
+    anneal_lr: bool = True
     """Whether the learning rate falls linearly to zero over the run."""
     epochs: int = 2
     """Passes over the rollout."""
-    minibatches: int = 2
+    num_minibatches: int = 2
     """Parts a pass is split into."""
     chunk: int = 16
     """Decisions that memory is trained through."""
@@ -144,19 +144,19 @@ class PPO:
     """How far the policy may move, as a ratio."""
     clip_value: bool = True
     """Whether the value loss is clipped as well."""
-    value_weight: float = 0.5
+    value_coef: float = 0.5
     """Of the value loss."""
     entropy: float = 0.0003
     """Weight of the entropy bonus at the beginning."""
     entropy_end: float | None = None
     """Its weight at the end, reached linearly; none keeps it."""
-    max_norm: float = 0.5
+    max_grad_norm: float = 0.5
     """Gradients are scaled down to this norm."""
     per_step: bool = True
-    """Count discount and decay per simulation step (else per decision, as the paper does)."""
+    """Count discount and gae_lambda per simulation step (else per decision, as the paper does)."""
     discount: float = 0.998
     """Of later rewards."""
-    decay: float = 0.995
+    gae_lambda: float = 0.995
     """Of the advantage estimate (GAE lambda)."""
     normalise: bool = True
     """Whether advantages are normalised in each rollout."""
@@ -166,14 +166,14 @@ class PPO:
     """Weight of heads that predict the ground truth from memory, in training only; 0 for none."""
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "minibatches", "chunk"):
+        for name in ("epochs", "num_minibatches", "chunk"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} = {getattr(self, name)} - it must be at least 1")
 
     def left(self, share: float) -> tuple[float, float]:
         """Learning rate and entropy weight when a share (1 to 0) of the run is left."""
         end = self.entropy if self.entropy_end is None else self.entropy_end
-        return self.learning_rate * (share if self.anneal else 1.0), end + (self.entropy - end) * share
+        return self.learning_rate * (share if self.anneal_lr else 1.0), end + (self.entropy - end) * share
 
 
 BLOCK = 16
@@ -181,13 +181,13 @@ BLOCK = 16
 
 PAPER = PPO(
     learning_rate=3e-4,
-    anneal=False,
+    anneal_lr=False,
     chunk=128,
     entropy=0.001,
-    max_norm=0.2,
+    max_grad_norm=0.2,
     per_step=False,
     discount=0.99,
-    decay=0.95,
+    gae_lambda=0.95,
     normalise=False,
 )
 """The paper's numbers (appendix C.3 and C.4)."""
@@ -232,7 +232,9 @@ def prepare(store: Store, config: PPO, streams: int, bonus: np.ndarray | None = 
     if bonus is not None:
         reward += bonus
     out = np.empty(count, np.float32)
-    advantages(reward, store.value, store.duration, store.done, following, config.discount, config.decay, config.per_step, out)
+    advantages(
+        reward, store.value, store.duration, store.done, following, config.discount, config.gae_lambda, config.per_step, out
+    )
     target = out + store.value
     table = np.empty((count, config.chunk), np.int64)
     rows = chunks(store.stream, store.start, store.closed, config.chunk, streams, table)
@@ -331,18 +333,18 @@ def update(
     sums: dict[str, Tensor] = {}
     passes = 0
     for _ in range(config.epochs):
-        for index in minibatches(ready.index, config.minibatches, rng):
+        for index in minibatches(ready.index, config.num_minibatches, rng):
             optimiser.zero_grad(set_to_none=True)
             if index.numel():
                 result = replay(policy, seen, stored, index.to(device))
                 losses = _losses(result, seen, stored, config, auxiliary)
                 weight = config.entropy if entropy is None else entropy
-                loss = losses["policy_loss"] + config.value_weight * losses["value_loss"] - weight * losses["entropy"]
+                loss = losses["policy_loss"] + config.value_coef * losses["value_loss"] - weight * losses["entropy"]
                 if auxiliary is not None:
                     loss = loss + config.auxiliary * losses["auxiliary_loss"]
                 loss.backward()
             group.average_gradients(learnt, float((index >= 0).sum()))
-            norm = nn.utils.clip_grad_norm_(learnt, config.max_norm)
+            norm = nn.utils.clip_grad_norm_(learnt, config.max_grad_norm)
             if index.numel() or not group.alone:
                 optimiser.step()
             if index.numel():

@@ -64,9 +64,9 @@ class Training:
 
     decisions: int = 8_000_000
     """The budget in decisions of all learners together; 0 where it is given in steps. Never in minutes."""
-    homes: int = 256
+    num_envs: int = 256
     """Homes simulated at once, shared among the workers."""
-    rollout: int = 32
+    rollout_decisions: int = 32
     """Decisions per learning robot between two updates, on average; 0 where a rollout is given in steps."""
     seed: int = 0
     """Decides weights, episodes and everything that is drawn."""
@@ -88,10 +88,10 @@ class Training:
     can."""
 
     def __post_init__(self) -> None:
-        for name in ("homes", "save_every"):
+        for name in ("num_envs", "save_every"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} = {getattr(self, name)} - it must be at least 1")
-        for name in ("decisions", "steps", "rollout", "rollout_steps"):
+        for name in ("decisions", "steps", "rollout_decisions", "rollout_steps"):
             if getattr(self, name) < 0:
                 raise ValueError(f"{name} = {getattr(self, name)} - it must not be negative")
         if self.seed < 0:
@@ -99,7 +99,7 @@ class Training:
 
     def check(self) -> None:
         """Refuse settings that contradict each other; single ones may be changed one after the other before that."""
-        for one, other in (("decisions", "steps"), ("rollout", "rollout_steps")):
+        for one, other in (("decisions", "steps"), ("rollout_decisions", "rollout_steps")):
             if (getattr(self, one) > 0) == (getattr(self, other) > 0):
                 both = f"{one} = {getattr(self, one)} and {other} = {getattr(self, other)}"
                 raise ValueError(f"{both} - one of them must be positive and the other 0")
@@ -139,9 +139,9 @@ class Trainer:
         self.config, self.method, self.folder, self.group = config, method, Path(folder), group or Group()
         self.files = StageFolder(self.folder)
         config.check()
-        if config.homes % self.group.size:
-            raise ValueError(f"{config.homes} homes cannot be shared by {self.group.size} workers - choose a multiple")
-        share, seed = config.homes // self.group.size, config.seed * 1009 + self.group.rank + STAGE_SEED * (stage - 1)
+        if config.num_envs % self.group.size:
+            raise ValueError(f"{config.num_envs} homes cannot be shared by {self.group.size} workers - choose a multiple")
+        share, seed = config.num_envs // self.group.size, config.seed * 1009 + self.group.rank + STAGE_SEED * (stage - 1)
         self.batch = Batch(episodes, homes, share, robots, config.rules, seed, pixels=pixels)
         self.environment = environment_hash(episodes, config.rules, robots)
         unknown = [name for name in method.needs if name not in ENDS]
@@ -165,7 +165,7 @@ class Trainer:
             self.learners.append(None)
             if trains:
                 # Stores grow; this is what a rollout of ten steps a decision needs.
-                self._learns(index, share * robots * (config.rollout or -(-config.rollout_steps // 10)))
+                self._learns(index, share * robots * (config.rollout_decisions or -(-config.rollout_steps // 10)))
         slots = method.pairs(0, self.rng, share, robots)
         if slots is None:
             raise ValueError("a method must say who plays before the first update")
@@ -281,7 +281,7 @@ class Trainer:
         """One rollout."""
         slots = self.collector.slots
         learners = [index for index, player in enumerate(self.players) if player.store is not None]
-        wanted = int((slots.learns & np.isin(slots.player, learners)).sum()) * self.config.rollout
+        wanted = int((slots.learns & np.isin(slots.player, learners)).sum()) * self.config.rollout_decisions
         return self.collector.collect(wanted, steps=self.config.rollout_steps).arrays()
 
     def _update(self) -> tuple[dict[str, float], int]:
