@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch import nn
 
+import housemates
 from helpers.batches import episodes, home, make
 from helpers.learners import trainer
 from housemates.agents.agent import learned
@@ -207,4 +208,15 @@ def test_on_the_page_it_sees_the_same(tmp_path):
     actors = actors_of(batch, [learned(tmp_path / "policy", "x"), PERSON])
     seen = shown(actors.actors[0].policy)
     actors.decide(batch.decide, np.zeros((1, 2), int))
+    assert len(seen[0].unique()) > 1000
+
+
+def test_as_a_partner_in_an_environment_it_sees_the_same(tmp_path):
+    save_policy(tmp_path / "policy", Policy(SMALL), {})
+    env = housemates.make_vec(
+        "tidy_house", partner=str(tmp_path / "policy"), homes=[home()], episodes=episodes(), observations=("state",)
+    )
+    seen = shown(env.partners[0].given[0].policy)
+    env.reset(seed=0)
+    env.step(np.zeros(1, int))
     assert len(seen[0].unique()) > 1000
