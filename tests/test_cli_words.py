@@ -4,11 +4,11 @@ import pytest
 
 from housemates.cli.main import Group, check, commands, main, options, parse
 
-TASKS = "did you mean 'tidy_house'? Choose one of: prepare_groceries, set_table, tidy_house"
+OWN = "(one of your own: --use package.module)"
 WRONG = {
     "train --method bpd": "no method 'bpd' - did you mean 'bdp'? (one of your own: --method package.module:Class)",
-    "train --task tidyhouse": f"--task tidyhouse - {TASKS}",
-    "train --task=tidyhouse": f"--task tidyhouse - {TASKS}",
+    "train --task tidyhouse": f"no task 'tidyhouse' - did you mean 'tidy_house'? {OWN}",
+    "train --task=tidyhouse": f"no task 'tidyhouse' - did you mean 'tidy_house'? {OWN}",
     "train --preset smok": "no preset 'smok' - did you mean 'smoke'?",
     "train --stage 3": "--stage 3 - choose one of: 1, 2",
     "train --seed x": "--seed x - it must be a whole number",
@@ -16,8 +16,13 @@ WRONG = {
     "train --methd bdp": "no option --methd - did you mean --method? See: housemates train --help",
     "train -m bdp": "no option -m - see: housemates train --help",
     "train runs/a": "'train' takes no 'runs/a' - leave it out, or see: housemates train --help",
-    "benchmark --out b --tasks tidy_house set_tabel": "--tasks set_tabel - did you mean 'set_table'? "
-    "Choose one of: prepare_groceries, set_table, tidy_house",
+    "benchmark --out b --tasks tidy_house set_tabel": f"no task 'set_tabel' - did you mean 'set_table'? {OWN}",
+    "evaluate --split evil": f"no split 'evil' - did you mean 'eval'? {OWN}",
+    "homes stats --split seeds:9-3": "no split 'seeds:9-3' - write a range of at most 1000 seeds, such as seeds:0-19",
+    "evaluate --split seeds": "no split 'seeds' - write seeds:FIRST-LAST: one generated home for each seed of a range",
+    "evaluate --split dev:3": "no split 'dev:3' - write dev: 12 generated homes with 3 kitchens",
+    "evaluate --use": "--use needs the name of a module with tasks, sensors or homes of yours, such as --use my_house",
+    "evaluate --use no_house": "no module 'no_house' for 'no_house' - is it installed, or in the present folder?",
     "benchmark": "'benchmark' needs --out - see: housemates benchmark --help",
     "holdouts train": "'holdouts train' needs --task - see: housemates holdouts train --help",
     "evaluate --episodes": "--episodes needs a value - see: housemates evaluate --help",

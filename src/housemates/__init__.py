@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from housemates.evaluation.evaluate import evaluate
     from housemates.homes.generate import generate_home
     from housemates.homes.replicacad.scene import load_replicacad
-    from housemates.homes.splits import load_split
+    from housemates.homes.sources import load_split, register_homes, save_homes
     from housemates.methods import MethodSpec, register_method
     from housemates.policies.policy import Policy
     from housemates.recordings.recording import replay
@@ -24,9 +24,11 @@ if TYPE_CHECKING:
     from housemates.reports.report import report
     from housemates.runs.train import train
     from housemates.sim.rules import Reward, Rules
+    from housemates.sim.sensors import Sensor, register_sensor
     from housemates.tasks.actions import ACTIONS
     from housemates.tasks.episodes import load_episodes
-    from housemates.tasks.task import Task
+    from housemates.tasks.task import Target, Task
+    from housemates.tasks.tasks import register_task
     from housemates.training.method import Members
     from housemates.training.rollout import Slots
 
@@ -39,7 +41,9 @@ __all__ = [
     "Policy",
     "Reward",
     "Rules",
+    "Sensor",
     "Slots",
+    "Target",
     "Task",
     "__version__",
     "evaluate",
@@ -52,10 +56,14 @@ __all__ = [
     "make",
     "make_vec",
     "record",
+    "register_homes",
     "register_method",
+    "register_sensor",
+    "register_task",
     "render",
     "replay",
     "report",
+    "save_homes",
     "train",
 ]
 
@@ -73,12 +81,18 @@ _WHERE = {
     "Slots": "housemates.training.rollout",
     "Policy": "housemates.policies.policy",
     "ACTIONS": "housemates.tasks.actions",
-    "load_split": "housemates.homes.splits",
+    "load_split": "housemates.homes.sources",
+    "register_homes": "housemates.homes.sources",
+    "save_homes": "housemates.homes.sources",
     "load_episodes": "housemates.tasks.episodes",
     "generate_home": "housemates.homes.generate",
     "load_replicacad": "housemates.homes.replicacad.scene",
     "render": "housemates.renderer.pictures",
     "Task": "housemates.tasks.task",
+    "Target": "housemates.tasks.task",
+    "register_task": "housemates.tasks.tasks",
+    "Sensor": "housemates.sim.sensors",
+    "register_sensor": "housemates.sim.sensors",
     "Rules": "housemates.sim.rules",
     "Reward": "housemates.sim.rules",
     "record": "housemates.envs.record",

@@ -14,6 +14,7 @@ import io
 import json
 import lzma
 import os
+import re
 import secrets
 import shutil
 import struct
@@ -113,6 +114,11 @@ if __name__ == "__main__":
     for name in sys.argv[1:]:
         seal_again(Path(name))
         print(f"{name}: has the checksum of what it holds now")
+
+
+def file_word(text: str) -> str:
+    """A text as a part of a file's name: `folder:my homes/a` -> `folder-my-homes-a`; the end of a long one."""
+    return re.sub(r"[^\w]+", "-", text).strip("-")[-100:]
 
 
 def cache_folder() -> Path:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from housemates.io import read_json, reading
+from housemates.io import file_word, read_json, reading
 
 CONFIG = "config.json"
 """What a folder must hold to be a run."""
@@ -126,7 +126,7 @@ class RunFolder:
 
     def rows(self, split: str = "eval", greedy: bool = False) -> Path:
         """The rows of an evaluation: episodes.parquet, with the split and `greedy` in the name where they are not the usual."""
-        words = [*([split] if split != "eval" else []), *(["greedy"] if greedy else [])]
+        words = [*([file_word(split)] if split != "eval" else []), *(["greedy"] if greedy else [])]
         stem, suffix = Path(ROWS).stem, Path(ROWS).suffix
         return self.evaluation / f"{'-'.join([stem, *words])}{suffix}"
 

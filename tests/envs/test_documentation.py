@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from housemates.envs.spaces import OBSERVATIONS, action_space, observation_space
+from housemates.envs.spaces import action_space, observation_space, observations_offered
 from housemates.tasks.actions import ACTIONS
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -20,9 +20,9 @@ def row(name: str) -> list[str]:
 
 
 @pytest.mark.parametrize("robots", [1, 2, 4])
-@pytest.mark.parametrize("name", [*OBSERVATIONS, "action_mask"])
+@pytest.mark.parametrize("name", [*observations_offered(), "action_mask"])
 def test_the_table_tells_shape_and_type(name, robots):
-    space = observation_space(OBSERVATIONS, robots, 48)[name]
+    space = observation_space(observations_offered(), robots, 48)[name]
     formula, kind = row(name)[:2]
     formula = re.sub(r"(\d) (?=[R(])", r"\1 * ", formula.strip("`"))
     sizes = tuple(eval(part, {"S": 48, "R": robots}) for part in formula.split(", "))

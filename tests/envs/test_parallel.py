@@ -7,7 +7,7 @@ from pettingzoo.utils import parallel_to_aec
 
 import housemates
 from helpers.batches import action, episodes, home, put
-from housemates.envs.spaces import OBSERVATIONS
+from housemates.envs.spaces import observations_offered
 from housemates.sim.state import MUST_DECIDE
 from housemates.tasks.actions import ACTIONS, NO_OP
 
@@ -43,7 +43,7 @@ def test_the_same_seed_gives_the_same_episodes(control):
 
 @pytest.mark.parametrize("robots", [1, 2, 3, 4])
 def test_spaces_contain_every_observation_of_every_robot(robots):
-    env = make(robots=robots, observations=OBSERVATIONS, size=16)
+    env = make(robots=robots, observations=observations_offered(), size=16)
     seen, _ = env.reset(seed=1)
     for _ in range(12):
         for agent, observation in seen.items():
@@ -205,7 +205,7 @@ def test_depth_is_in_metres():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"observations": ("smell",)}, "no observation 'smell' - choose among: depth"),
+        ({"observations": ("smell",)}, "no observation 'smell' - choose one of: state"),
         ({"observations": ()}, "name one or more"),
         ({"observations": ("state", "state")}, "each once"),
         ({"control": "thoughts"}, "no control 'thoughts' - choose one of: skills"),

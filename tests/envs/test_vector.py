@@ -13,7 +13,7 @@ from gymnasium.wrappers.vector import DictInfoToList, RecordEpisodeStatistics
 import housemates
 from helpers import batches
 from helpers.batches import action, episodes, home
-from housemates.envs.spaces import OBSERVATIONS
+from housemates.envs.spaces import observations_offered
 from housemates.policies.config import PolicyConfig
 from housemates.policies.policy import Policy
 from housemates.sim.rules import Rules
@@ -53,7 +53,7 @@ def test_the_autoreset_mode_is_same_step():
 
 @pytest.mark.parametrize("control", ["skills", "low_level"])
 def test_spaces_contain_what_steps_return(control):
-    env = make(observations=OBSERVATIONS, size=16, control=control)
+    env = make(observations=observations_offered(), size=16, control=control)
     for returned in rollout(env, 15):
         assert env.observation_space.contains(returned[0])
 

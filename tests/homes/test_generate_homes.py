@@ -191,7 +191,7 @@ def test_homes_of_one_macro_share_their_kitchen():
 
 
 def test_an_unknown_split_is_named_with_the_known_ones():
-    with pytest.raises(ValueError, match=re.escape("No split 'holiday' - choose one of: train, dev, eval, test")):
+    with pytest.raises(ValueError, match=re.escape("no split 'holiday' - choose one of: train, dev, eval, test")):
         load_split("holiday")
 
 
@@ -217,6 +217,7 @@ def own_cache(tmp_path, monkeypatch):
 
 
 def test_a_split_is_read_from_the_cache(own_cache, monkeypatch):
+    monkeypatch.setitem(SPLITS, "dev", (2, SPLITS["dev"][1]))
     homes = [generate_home("dev", 0, 1), generate_home("dev", 1, 1)]
     save_homes(cache_path("dev", 1), homes)
     monkeypatch.setattr(splits, "split_size", lambda _: (2, ()))
@@ -234,6 +235,7 @@ def test_homes_of_another_split_are_not_taken_from_the_cache(own_cache, monkeypa
 
 
 def test_a_damaged_cache_is_made_again(own_cache, monkeypatch):
+    monkeypatch.setitem(SPLITS, "dev", (1, SPLITS["dev"][1]))
     homes = [generate_home("dev", 0, 1)]
     cache_path("dev", 1).parent.mkdir(parents=True)
     cache_path("dev", 1).write_bytes(b"not a zip file")

@@ -14,6 +14,7 @@ from housemates.run_folder import RunFolder
 from housemates.runs.presets import NETWORKS, PRESETS, Preset
 from housemates.runs.run import create
 from housemates.runs.train import new_run
+from housemates.sim.sensors import SETS
 
 NOTHING: dict = {}
 
@@ -131,7 +132,7 @@ def test_a_run_that_fails_while_it_trains_is_kept(smoke, capsys, monkeypatch):
 
 
 def test_a_run_with_a_function_as_partner_goes_on_where_the_function_is_named_again(tmp_path, monkeypatch, capsys):
-    monkeypatch.syspath_prepend("tests/policies")
+    monkeypatch.syspath_prepend("tests/agents")
     monkeypatch.setattr(partners, "NAMED", set())
     run, function = str(tmp_path / "run"), "test_partners:forward"
     begin = ("--preset", "smoke", "--decisions", "600", "--observations", "state", "--hours", "1e-9", "--out", run)
@@ -239,11 +240,11 @@ def test_the_help_names_every_method_preset_and_kind_of_observations(capsys):
 
 
 def test_both_families_of_networks_know_the_same_observations():
-    assert NETWORKS["laptop"].keys() == NETWORKS["paper"].keys()
+    assert NETWORKS["laptop"].keys() == NETWORKS["paper"].keys() == SETS.keys()
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-@pytest.mark.parametrize("observations", NETWORKS["laptop"])
+@pytest.mark.parametrize("observations", SETS)
 def test_every_preset_has_a_network_for_all_observations(preset, observations):
     run = new_run({"preset": preset, "observations": observations}, (), "cpu")
     pictures = {"depth": ("depth",), "rgb": ("rgb",)}.get(observations, ())

@@ -5,7 +5,6 @@ import pytest
 
 from housemates.sim import rules
 from housemates.sim.rules import SPEEDS, Reward, Rules
-from housemates.sim.scripts import HALVES
 from housemates.sim.step import SPAWN_APART
 from housemates.tasks.tasks import get_task
 
@@ -55,11 +54,11 @@ def test_the_largest_return_before_the_cost_of_time(task: str, most: float):
 
 @pytest.mark.parametrize("task", ["tidy_house", "prepare_groceries"])
 def test_half_a_task_is_four_actions(task: str):
-    assert [len(half) for half in HALVES[task]] == [4, 4]
+    assert [len(half) for half in get_task(task).halves] == [4, 4]
 
 
 def test_set_table_opens_before_it_picks():
-    assert [half[1] for half in HALVES["set_table"]] == ["open drawer_right", "open fridge"]
+    assert [half[1] for half in get_task("set_table").halves] == ["open drawer_right", "open fridge"]
 
 
 @pytest.mark.parametrize(

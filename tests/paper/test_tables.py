@@ -13,9 +13,10 @@ from housemates.evaluation.rows import join_rows, make_rows
 from housemates.reports import paper
 from housemates.reports.figures import shares
 from housemates.reports.tables import Cell, paper_tables
+from housemates.tasks.tasks import PAPER_TASKS
 
 METHODS = {label: name for name, label in paper.LABELS.items()}
-TASKS = {title: name for name, title in paper.TASKS.items()}
+TASKS = {task.title: task.name for task in PAPER_TASKS}
 ABLATIONS = ("bdp_no_discriminator", "bdp_no_latent_no_discriminator", "bdp_shared_encoder", "bdp_separate")
 
 

@@ -34,7 +34,7 @@ def test_configs_do_not_import_torch():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"observations": ("sonar",)}, "observations .* name one or more of"),
+        ({"observations": ("sonar",)}, "no observation 'sonar'"),
         ({"observations": ()}, "observations .* name one or more of"),
         ({"observations": ("depth", "depth")}, "each once"),
         ({"observations": ("state",)}, "network 'patches' needs a picture"),

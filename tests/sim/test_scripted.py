@@ -13,7 +13,7 @@ from housemates.homes.home import Home
 from housemates.homes.replicacad.scene import load_replicacad, replicacad_scenes
 from housemates.sim.batch import Batch
 from housemates.sim.rules import SPEEDS, Rules
-from housemates.sim.scripts import HALVES, SCRIPTS, plans, script
+from housemates.sim.scripts import SCRIPTS, plans, script
 from housemates.sim.state import SUCCESS, TIMEOUT
 from housemates.tasks.actions import ACTIONS
 from housemates.tasks.episodes import generate_episodes, with_approach
@@ -126,7 +126,7 @@ def test_each_half_achieves_its_subgoals_and_nothing_else(task: str):
         batch = make(task, size=EPISODES, robots=1, autoreset=False)
         scripted(batch, name)
         play(batch)
-        half = [a for a in HALVES[task][i] if not a.startswith("nav")]
+        half = [a for a in get_task(task).halves[i] if not a.startswith("nav")]
         wanted = [str(s) in [a.replace("goal", "obj") for a in half] for s in subgoals]
         assert ((batch.ended.done_by[:, : len(subgoals)] >= 0) == wanted).all()
 
@@ -187,7 +187,7 @@ def test_scripted_robots_are_never_asked():
 def test_plans_are_rows_of_actions(task: str):
     table = plans(task)
     names = [tuple(ACTIONS[a] for a in row if a >= 0) for row in table]
-    first, second = HALVES[task]
+    first, second = get_task(task).halves
     assert names == [(), first, second, first + second, second + first]
 
 

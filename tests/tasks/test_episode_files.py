@@ -143,7 +143,7 @@ def test_robot_starts_are_stored_with_all_but_training_sets(
 
 
 def test_an_unknown_split_is_answered_with_the_choices(hall: Home):
-    with pytest.raises(ValueError, match="no split 'valid' - choose one of: train, dev, eval, test"):
+    with pytest.raises(ValueError, match="no split 'valid' - did you mean 'varied'"):
         sets.load_episodes("tidy_house", "valid", homes=[hall])
 
 

@@ -1,5 +1,7 @@
 """The words, colours and buttons that the page gets from the server: complete, filled in, and the same as elsewhere."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -97,7 +99,7 @@ def test_every_task_has_instructions(task):
 
 
 def test_a_task_without_texts_of_its_own_is_described_by_its_subgoals(monkeypatch):
-    monkeypatch.delitem(phrases.INSTRUCTIONS, "set_table")
+    monkeypatch.setitem(TASKS, "set_table", replace(TASKS["set_table"], instructions=()))
     assert "open the right drawer" in phrases.instructions("set_table")[0]
 
 

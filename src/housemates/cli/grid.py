@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
-from housemates.cli.homes import SplitName, TaskName
+from housemates.cli.homes import ObservationsName, SplitName, TaskName
 
 if TYPE_CHECKING:
     from housemates.grid.plan import Grid
@@ -18,7 +18,7 @@ def benchmark(
     methods: tuple[str, ...] | None = None,
     seeds: tuple[int, ...] | None = None,
     preset: str | None = None,
-    observations: str | None = None,
+    observations: ObservationsName | None = None,
     decisions: int | None = None,
     steps: int | None = None,
     change: tuple[str, ...] | None = None,
@@ -127,5 +127,5 @@ def tell_all(grid: Grid, films: bool) -> None:
         print(f"report: {page} (nothing was evaluated since)")
         return
     holdouts = (grid.root / HOLDOUTS,) if grid.settings.holdout_seeds else ()
-    split = cast("SplitName", grid.settings.split)
-    report(tuple(map(grid.folder, done)), out=grid.root / "report", split=split, films=films, holdouts=holdouts)
+    out, split = grid.root / "report", grid.settings.split
+    report(tuple(map(grid.folder, done)), out=out, split=split, films=films, holdouts=holdouts)

@@ -2,18 +2,58 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 from tyro.conf import Positional
+from tyro.constructors import PrimitiveConstructorSpec
 
 if TYPE_CHECKING:
     from housemates.homes.home import Home
     from housemates.reports.labels import Scene
     from housemates.tasks.episodes import Episodes
 
-TaskName = Literal["set_table", "tidy_house", "prepare_groceries"]
-SplitName = Literal["train", "dev", "eval", "test", "varied", "kitchens"]
+
+def word(metavar: str, resolve: Callable[[str], str]) -> PrimitiveConstructorSpec[Any]:
+    """What the parser does with a word that names something open to users: resolve(text) gives its name."""
+    return PrimitiveConstructorSpec(
+        nargs=1,
+        metavar=metavar,
+        instance_from_str=lambda words: resolve(words[0]),
+        is_instance=lambda value: isinstance(value, str),
+        str_from_instance=lambda value: [value],
+    )
+
+
+def task_name(text: str) -> str:
+    """The name of a task; one that is given as package.module:NAME is registered."""
+    from housemates.tasks.tasks import resolve_task
+
+    return resolve_task(text).name
+
+
+TaskName = Annotated[str, word("set_table|tidy_house|prepare_groceries|MODULE:NAME", task_name)]
+
+
+def split_name(text: str) -> str:
+    """The name of homes; a source that is given as package.module:NAME is registered."""
+    from housemates.homes.sources import resolve_homes
+
+    return resolve_homes(text)
+
+
+SplitName = Annotated[str, word("train|dev|eval|test|varied|kitchens|replicacad|folder:PATH|seeds:A-B|MODULE:NAME", split_name)]
+
+
+def observations_name(text: str) -> str:
+    """The word for observations; sensors that are given as package.module:NAME are registered."""
+    from housemates.sim.sensors import resolve_sensors
+
+    return resolve_sensors(text)
+
+
+ObservationsName = Annotated[str, word("state|depth|blind|predicates|rgb|NAME+NAME+...", observations_name)]
 
 
 def show(
@@ -23,6 +63,7 @@ def show(
     episode: int = 0,
     out: Path = Path("floor_plan.png"),
     folder: Path | None = None,
+    split: SplitName | None = None,
 ) -> None:
     """Draw a labelled floor plan as a PNG, with an episode if a task is given.
 
@@ -32,11 +73,12 @@ def show(
         episode: Which episode, counted among those that play in this home.
         out: The picture.
         folder: Where ReplicaCAD is, if not in the usual places (see `housemates data replicacad`).
+        split: Where homes of your own come from, such as folder:my_homes.
     """
     from housemates.reports.floor_plan import check_drawing, draw_floor_plan
 
     check_drawing(out)
-    found = find_home(home, folder)
+    found = find_home(home, folder, split)
     draw_floor_plan(found, out, find_scene(found, task, episode) if task else None)
     for note in found.notes:
         print(f"note: {note}")
@@ -70,16 +112,16 @@ def sheet(out: Path = Path("homes.png"), count: int = 12, split: SplitName | Non
     print(f"{out} ({out.stat().st_size / 1000:.0f} kB)")
 
 
-def find_home(name: str, folder: Path | None = None) -> Home:
-    """A procedural home by split and number (`train/07`), or a ReplicaCAD scene by its name."""
+def find_home(name: str, folder: Path | None = None, source: str | None = None) -> Home:
+    """A procedural home by split and number (`train/07`), one of a source by its name, or a ReplicaCAD scene by its name."""
     from housemates.homes.generate import SPLITS, split_size
 
     split, _, number = name.partition("/")
-    if number:
-        homes = load_homes(split)
+    if number or source:
+        homes = load_homes(source or (f"seeds:{number}" if split == "seeds" else split))
         known = {home.name: home for home in homes}
         if name not in known:
-            raise ValueError(f"no home '{name}' - {split} has {homes[0].name} to {homes[-1].name}")
+            raise ValueError(f"no home '{name}' - {source or split} has {homes[0].name} to {homes[-1].name}")
         return known[name]
     if split in SPLITS:
         raise ValueError(f"'{name}' is a split, not a home - name one of its homes, such as {name}/00")

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, TextIO, Union, get_args, get_origin, get_type_hints
 
 from tyro.conf import OmitArgPrefixes, Positional
+from tyro.constructors import PrimitiveConstructorSpec
 from tyro.extras import SubcommandApp
 
 from housemates import __version__
@@ -44,6 +45,7 @@ from housemates.cli import train as cli_train
 from housemates.cli import watch as cli_games
 from housemates.cli import watch as cli_play
 from housemates.cli import watch as cli_watch
+from housemates.plugins import use
 
 Command = Callable[..., None]
 
@@ -74,6 +76,8 @@ class Option:
     optional: bool
     """Whether `None` may be said."""
     required: bool
+    resolve: Callable[[list[str]], Any] | None = None
+    """What a word of its own kind stands for (a task, homes); a ValueError of one line if it stands for nothing."""
 
 
 def parse(commands: Commands, words: Sequence[str], description: str) -> Callable[[], None]:
@@ -139,11 +143,14 @@ def options(command: Command) -> tuple[list[Option], list[Option]]:
             kind = next(one for one in get_args(kind) if one is not type(None))
         many = get_origin(kind) is tuple
         kind = get_args(kind)[0] if many else kind
+        extras += getattr(kind, "__metadata__", ())
         mine = Positional in extras
         name = next((extra.name for extra in extras if getattr(extra, "name", None)), parameter.name.replace("_", "-"))
         aliases = tuple(alias for extra in extras for alias in getattr(extra, "aliases", None) or ())
         required = parameter.default is inspect.Parameter.empty and not (mine and many)
-        (placed if mine else named).append(Option(name if mine else f"--{name}", aliases, kind, many, optional, required))
+        resolve = next((extra.instance_from_str for extra in extras if isinstance(extra, PrimitiveConstructorSpec)), None)
+        option = Option(name if mine else f"--{name}", aliases, kind, many, optional, required, resolve)
+        (placed if mine else named).append(option)
     return placed, named
 
 
@@ -192,6 +199,8 @@ def _check_value(option: Option, word: str, value: str) -> None:
     """Refuse a value of another kind than an option takes."""
     if option.optional and value == "None":
         return
+    if option.resolve is not None:
+        option.resolve([value])
     if get_origin(option.kind) is Literal:
         known = [str(choice) for choice in get_args(option.kind)]
         if value not in known:
@@ -242,6 +251,7 @@ EXTRAS = {
 }
 """The extras of pyproject.toml and the packages each brings."""
 DESCRIPTION = "Train and test robots that must work with partners they have never met, in furnished homes."
+DESCRIPTION += " Every command takes --use MODULE: a module of yours that registers tasks, sensors or homes."
 IMPORTED_AS = {"pillow": "PIL"}
 """Packages whose modules have another name."""
 PLAIN = {"±": "+-", "█": "#", "░": ".", "•": "*"} | dict.fromkeys("─━", "-") | dict.fromkeys("│┃", "|")
@@ -323,6 +333,21 @@ def gathered(arguments: Sequence[str]) -> list[str]:
     return [*words, "--change", *changes] if changes else list(arguments)
 
 
+def without_use(arguments: Sequence[str]) -> list[str]:
+    """The words of a command without `--use package.module` (any number of times); these modules are imported."""
+    words, given = [], iter(arguments)
+    for one in given:
+        name, equals, place = one.partition("=")
+        if name != "--use":
+            words.append(one)
+            continue
+        place = place if equals else next(given, "")
+        if not place or place.startswith("-"):
+            raise ValueError("--use needs the name of a module with tasks, sensors or homes of yours, such as --use my_house")
+        use(place)
+    return words
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code. Errors are told on one line, with HOUSEMATES_DEBUG=1 from where they come."""
     given = list(sys.argv[1:] if arguments is None else arguments)
@@ -335,7 +360,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             warnings.showwarning = note  # ty: ignore[invalid-assignment]
             _check_folder()
             known = commands()
-            parse(known, with_list(known, gathered(given)) or ["--help"], DESCRIPTION)()
+            parse(known, with_list(known, gathered(without_use(given))) or ["--help"], DESCRIPTION)()
     except KeyboardInterrupt as stop:
         print(f"housemates: stopped{f', {stop}' if stop.args else ''}", file=sys.stderr)
         return 130

@@ -6,14 +6,12 @@ from pathlib import Path
 
 from tyro.conf import Positional
 
-from housemates.cli.homes import SplitName
-
 
 def report(
     runs: Positional[tuple[Path, ...]],
     /,
     out: Path | None = None,
-    split: SplitName | None = None,
+    split: str | None = None,
     greedy: bool = False,
     films: bool = True,
     holdouts: tuple[Path, ...] = (),

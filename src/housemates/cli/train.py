@@ -6,14 +6,14 @@ import os
 from pathlib import Path
 from typing import Literal
 
-from housemates.cli.homes import SplitName, TaskName
+from housemates.cli.homes import ObservationsName, SplitName, TaskName
 
 
 def train(
     method: str | None = None,
     task: TaskName | None = None,
     preset: str | None = None,
-    observations: str | None = None,
+    observations: ObservationsName | None = None,
     split: SplitName | None = None,
     stage: Literal[1, 2] | None = None,
     population: tuple[str, ...] = (),
@@ -48,7 +48,8 @@ def train(
             resume such a run, name it again.
         task: What is to be done (default tidy_house).
         preset: How long and with which network: smoke (under a minute), state (no pictures), laptop (the default), paper.
-        observations: What robots see: state, depth, blind, predicates or rgb; default: the preset's.
+        observations: What robots see: state, depth, blind, predicates or rgb, or sensors with plus signs (state+gps_compass);
+            default: the preset's.
         split: Where the homes come from; default: the preset's.
         stage: Train only the population (1), or only the agent (2, with --population or with --resume of a finished stage 1).
         population: Partners of stage 2: run folders (all members), RUN/3, RUN/z5, folders of policies, random, script/NAME,

@@ -163,10 +163,11 @@ def play_scripted(task: str, split: str, episode: int, scripts: tuple[str, ...],
     from housemates.sim.batch import Batch
     from housemates.sim.rules import Rules
     from housemates.sim.scripts import script
-    from housemates.tasks.episodes import SIZES
+    from housemates.tasks.episodes import episode_count
 
-    if not 0 <= episode < SIZES[split]:
-        raise ValueError(f"{split} has {SIZES[split]} episodes of {task}: choose --episode from 0 to {SIZES[split] - 1}")
+    count = episode_count(split)
+    if not 0 <= episode < count:
+        raise ValueError(f"{split} has {count} episodes of {task}: choose --episode from 0 to {count - 1}")
     homes = load_homes(split)
     episodes = load_set(task, split, homes)
     # One home is enough: the others would only be packed in vain.
@@ -196,6 +197,7 @@ def tell(recording: Recording) -> None:
 def play(
     partners: Positional[tuple[str, ...]] = (),
     /,
+    split: SplitName = "eval",
     games: Path = Path("games"),
     host: str = "",
     port: int = 7431,
@@ -208,6 +210,7 @@ def play(
     Args:
         partners: Whom to offer beside scripts and what comes with the package: run folders, RUN/agent, RUN/3, RUN/z5,
             folders of policies, module:function.
+        split: Where the homes come from.
         games: Where games are kept, if their players agree.
         host: Let other machines in at this address (0.0.0.0: at all of this machine's).
         port: Where the page is; 0 takes any free port.
@@ -225,7 +228,7 @@ def play(
     names = [name for text in partners for name in (lent(Path(text)) if is_run(text) else ()) or [text]]
     offered = tuple(resolve_all(names))
     places = (games,) if games.is_dir() else ()
-    options = Options(mode="play", places=places, partners=offered, games=games, fastest=fastest)
+    options = Options(mode="play", places=places, partners=offered, split=split, games=games, fastest=fastest)
     open_page(options, host, port, browser, "mode=play", token)
 
 

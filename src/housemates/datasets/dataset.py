@@ -45,19 +45,6 @@ WORDS = tuple(name for name, kind in COLUMNS.items() if kind == "string")
 ROLES = ("agent", "partner")
 PROBABILITIES = "probabilities"
 """The array [N, 25] float32 that lies beside the observations."""
-MEANINGS = {
-    "state": "7 arm joints (radians), is_holding, then distance (metres) and heading (radians, positive to the right) of start "
-    "0, start 1, goal 0, goal 1 and every partner, nearest first",
-    "predicates": "ground-truth bits: robot_at and is_holding (own robot first), object_at, is_open",
-    "gps_compass": "metres ahead, metres to the right, radians turned right since the start of the episode",
-    "window": "x, z (metres) and executed decision of the last 40 steps, oldest first",
-    "privileged": "predicates, every robot's x, z (in units of 5 metres), sine and cosine of its yaw, "
-    "share of time left, sub-goals done",
-    "depth": "head camera, inverse depth: round(255 min(1, 0.5 / metres along its axis)), 0 where nothing is hit",
-    "rgb": "head camera, flat-shaded colours",
-    "segmentation": "label of each pixel: of the home, 1000 + robot, 2000 + target object, 3000 other objects, -1 nothing",
-}
-"""What each observation means, for dataset.json."""
 
 
 def array_file(name: str) -> str:

@@ -18,7 +18,6 @@ from housemates.datasets.dataset import (
     COLUMNS,
     DESCRIPTION,
     FORMAT,
-    MEANINGS,
     PROBABILITIES,
     ROLES,
     TABLE,
@@ -28,6 +27,7 @@ from housemates.datasets.dataset import (
 )
 from housemates.evaluation.trajectories import Game
 from housemates.io import aside, check_place, file_digest, sync, write_json, writing
+from housemates.sim.sensors import SENSORS
 from housemates.sim.state import OUTCOMES, SUCCESS
 from housemates.tasks.actions import ACTIONS
 
@@ -128,7 +128,7 @@ class Writer:
             "actions": list(ACTIONS),
             "columns": COLUMNS,
             "observations": {
-                name: {"file": array_file(name), "shape": list(shape), "type": kind.name, "what": MEANINGS.get(name, "")}
+                name: {"file": array_file(name), "shape": list(shape), "type": kind.name, "what": SENSORS.find(name).meaning}
                 for name, (shape, kind) in self.shapes.items()
             },
             "files": {name: file_digest(self.scratch / name) for name in files},

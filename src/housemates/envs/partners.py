@@ -105,7 +105,8 @@ class Partner:
             else:
                 known = hasattr(getattr(actor.policy, "config", None), "observations")
                 made.append(replace(actor, name=who, sees=None if known else tuple(names)))
-        actors, turn = Actors(batch, made), np.arange(batch.size) % len(made)
+        fused = not any(actor.metres for actor in made)  # those that users give may still learn
+        actors, turn = Actors(batch, made, fused=fused), np.arange(batch.size) % len(made)
         actors.actor[:, robot] = turn
         actors.latent[:, robot] = np.array([actor.latent for actor in made])[turn]
         return actors

@@ -11,50 +11,34 @@ from gymnasium import spaces
 
 from housemates.envs.loading import load_homes, load_set
 from housemates.homes.home import Home
-from housemates.policies.config import PolicyConfig
 from housemates.sim.batch import Batch
 from housemates.sim.control import NUMBERS
-from housemates.sim.rules import WINDOW, Rules
-from housemates.sim.sensors import predicates_size, state_size
+from housemates.sim.rules import Rules
+from housemates.sim.sensors import SENSORS, sensor_names
 from housemates.tasks.actions import ACTIONS
 from housemates.tasks.episodes import Episodes
-from housemates.tasks.tasks import get_task
+from housemates.tasks.task import Task
+from housemates.tasks.tasks import resolve_task
 
-FARTHEST = 100.0
-"""No home is wider than this, metres: the bound of distances and depths."""
-PICTURES = ("depth", "rgb", "segmentation")
-OBSERVATIONS = (*PICTURES, "state", "predicates", "gps_compass", "window")
-"""What can be asked for; `action_mask` comes with the skills by itself."""
-OBSERVATION_SETS = {
-    "depth": PolicyConfig.laptop().observations,
-    "rgb": PolicyConfig.laptop(rgb=True).observations,
-    "state": PolicyConfig.state().observations,
-    "predicates": PolicyConfig.predicates().observations,
-    "blind": PolicyConfig.blind().observations,
-}
-"""The words of `housemates train --observations`, and what a policy trained with each of them sees."""
-DEPTH = np.float32
-"""Depth of every environment is in metres, 0 where nothing is hit, as `render` gives it."""
 CONTROLS = ("skills", "low_level")
 SMALLEST, LARGEST = 8, 1024
 """Sides of the smallest and largest picture, pixels."""
 
 
+def observations_offered() -> tuple[str, ...]:
+    """What can be asked for; `action_mask` comes with the skills by itself."""
+    return tuple(sensor.name for sensor in SENSORS.everything().values() if not sensor.training_only)
+
+
 def check_names(observations: str | Sequence[str]) -> tuple[str, ...]:
-    """The names of observations, if all are known and none comes twice; a single word stands for its set."""
-    if isinstance(observations, str):
-        if observations not in OBSERVATION_SETS:
-            raise ValueError(
-                f"no set of observations '{observations}' - choose one of {', '.join(OBSERVATION_SETS)}, "
-                f"or name some in a list, among: {', '.join(OBSERVATIONS)}"
-            )
-        return OBSERVATION_SETS[observations]
-    names = tuple(observations)
+    """The names of observations, if all are known and none comes twice; a word of `train --observations` stands for its set."""
+    names = sensor_names(observations) if isinstance(observations, str) else tuple(observations)
+    offered = ", ".join(observations_offered())
     for name in names:
-        if name not in OBSERVATIONS:
-            raise ValueError(f"no observation '{name}' - choose among: {', '.join(OBSERVATIONS)}")
+        if SENSORS.find(name).training_only:
+            raise ValueError(f"no observation '{name}' of a robot, only of a critic in training - choose among: {offered}")
     if not names or len(set(names)) < len(names):
-        raise ValueError(f"observations {list(names)} - name one or more, each once, among: {', '.join(OBSERVATIONS)}")
+        raise ValueError(f"observations {list(names)} - name one or more, each once, among: {offered}")
     return names
 
 
@@ -85,37 +69,25 @@ def action_space(control: str) -> spaces.Space:
     return spaces.Discrete(len(ACTIONS)) if control == "skills" else spaces.Box(-1.0, 1.0, (NUMBERS,), np.float32)
 
 
-def _space(name: str, robots: int, size: int) -> spaces.Space:
-    if name == "depth":
-        return spaces.Box(0.0, FARTHEST, (size, size, 1), DEPTH)
-    if name == "rgb":
-        return spaces.Box(0, 255, (size, size, 3), np.uint8)
-    if name == "segmentation":
-        return spaces.Box(-1, np.iinfo(np.int16).max, (size, size, 1), np.int16)
-    if name == "state":
-        polar = (state_size(robots) - 8) // 2
-        low = [-np.pi] * 7 + [0.0] + [0.0, -np.pi] * polar
-        high = [np.pi] * 7 + [1.0] + [FARTHEST, np.pi] * polar
-        return spaces.Box(np.array(low, np.float32), np.array(high, np.float32))
-    if name == "predicates":
-        return spaces.Box(0, 1, (predicates_size(robots),), np.uint8)
-    if name == "gps_compass":
-        bound = np.array([FARTHEST, FARTHEST, np.pi], np.float32)
-        return spaces.Box(-bound, bound)
-    return spaces.Box(-FARTHEST, FARTHEST, (WINDOW, 3), np.float32)
+def _space(name: str, robots: int, size: int) -> spaces.Box:
+    sensor = SENSORS.find(name)
+    shape = (size, size, sensor.channels) if sensor.channels else sensor.size(robots)
+    dtype: Any = sensor.environment_dtype or sensor.dtype
+    low, high = (np.broadcast_to(np.asarray(bound, dtype), shape) for bound in sensor.limits(robots))
+    return spaces.Box(low, high, shape, dtype)
 
 
 RENDER_MODES = ("rgb_array",)
 
 
 def load(
-    task: str, split: str, homes: Sequence[Home] | None, episodes: Episodes | None, progress: bool = True
+    task: str | Task, split: str, homes: Sequence[Home] | None, episodes: Episodes | None, progress: bool = True
 ) -> tuple[Sequence[Home], Episodes]:
     """The homes and episodes to play: those given, or the package's own of a split.
 
     progress: whether it is shown on the console where something must be made first.
     """
-    name = get_task(task).name
+    name = resolve_task(task).name
     if episodes is not None:
         if homes is None:
             raise ValueError("episodes were given without their homes - give both (homes=..., episodes=...)")
@@ -148,7 +120,7 @@ def new_batch(
 def new_buffer(batch: Batch, name: str) -> np.ndarray:
     """An array [E, R, ...] for an observation of all robots; depth is in metres."""
     shape, dtype = batch.observation(name)
-    return np.zeros((batch.size, batch.robots, *shape), DEPTH if name == "depth" else dtype)
+    return np.zeros((batch.size, batch.robots, *shape), SENSORS.find(name).environment_dtype or dtype)
 
 
 def reseed(batch: Batch, seed: int | Sequence[int | None]) -> int:

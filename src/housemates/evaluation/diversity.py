@@ -22,7 +22,7 @@ from housemates.sim.rules import Rules
 from housemates.sim.state import SUCCESS
 from housemates.tasks.actions import ACTIONS
 from housemates.tasks.episodes import Episodes
-from housemates.tasks.tasks import TASKS
+from housemates.tasks.tasks import get_task
 
 PERMUTATIONS = 1000
 """Random relabellings of the members that each estimate is compared with."""
@@ -256,7 +256,7 @@ def audit(
         raise ValueError("a robot alone plays with nobody - give a run with two robots or more")
     if not 1 <= count <= len(episodes):
         raise ValueError(f"{count} episodes - choose 1 to {len(episodes)}")
-    subgoals = TASKS[episodes.task].subgoal_names
+    subgoals = get_task(episodes.task).subgoal_names
     games = play_pairs(population, episodes, homes, robots, rules, seed, count, threads, progress)
     return {
         "task": episodes.task,
@@ -301,7 +301,7 @@ def play_pairs(
     if played.executed is None:
         raise ValueError("these games do not tell which skills were executed - play them with executed=True")
     first, second = pairs[played.team].T
-    by = played.done_by[:, : len(TASKS[episodes.task].subgoals)]
+    by = played.done_by[:, : len(get_task(episodes.task).subgoals)]
     done = by[:, None, :] == np.arange(robots)[:, None]
     return Games(first, second, played.episode, played.outcome == SUCCESS, done, played.executed.astype(np.int64))
 

@@ -23,11 +23,13 @@ from housemates.evaluation.protocol import summary as summarise
 from housemates.evaluation.recordings import save_examples
 from housemates.evaluation.resume import Kept, kept_beside
 from housemates.evaluation.rows import write_rows
+from housemates.homes.sources import resolve_homes
 from housemates.io import check_place
 from housemates.methods import METHODS
 from housemates.run_folder import RECORDINGS, RunFolder
 from housemates.runs.run import read
 from housemates.sim.rules import Rules
+from housemates.tasks.tasks import resolve_task
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -75,6 +77,7 @@ def evaluate(
     interrupted evaluation keeps the games that were played, and the same call plays the others.
     """
     registry.allow(allow)
+    task, split = None if task is None else resolve_task(task).name, resolve_homes(split)
     if (run is None) == (not agents):
         raise ValueError("evaluate what? - give the folder of a run, or --agents with --partners")
     folders, file = [Path(folder) for folder in holdouts], Path(out) if out else None

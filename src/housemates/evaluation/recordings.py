@@ -17,6 +17,7 @@ from housemates.agents.actors import Actor
 from housemates.evaluation.crossplay import Pair, teams_of
 from housemates.evaluation.play import Games, as_teams
 from housemates.homes.home import Home
+from housemates.io import file_word
 from housemates.policies.policy import Policy
 from housemates.recordings.recording import Recorder, Recording, save_recording
 from housemates.sim.rules import Reward, Rules
@@ -85,7 +86,7 @@ def save_examples(
         names = [pair.agent.name, *(partner.name for partner in pair.partners)]
         recording = record_game(episodes, homes, team, episode, rules, seed, greedy, names)
         partner = "-".join(dict.fromkeys(names[1:])) or "alone"
-        words = [episodes.split, *(["greedy"] if greedy else []), f"{episode:03d}", names[0], partner]
+        words = [file_word(episodes.split), *(["greedy"] if greedy else []), f"{episode:03d}", names[0], partner]
         path = folder / ("-".join(re.sub(r"[^A-Za-z0-9_.]+", "-", word) for word in words)[:150] + ".npz")
         save_recording(path, recording)
         written.append(path)

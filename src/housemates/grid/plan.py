@@ -14,7 +14,7 @@ from housemates.grid.cells import Cell
 from housemates.methods import METHODS, change_method
 from housemates.run_folder import RunFolder, is_run
 from housemates.runs.presets import PRESETS
-from housemates.tasks.tasks import TASKS
+from housemates.tasks.tasks import PAPER_TASKS
 from housemates.training.trainer import Training
 
 RUNS, HOLDOUTS = "runs", "holdouts"
@@ -25,7 +25,7 @@ ABLATIONS = ("pbt", "bdp", "bdp_no_discriminator", "bdp_no_latent_no_discriminat
 """Columns of tables 3 and 4, on Set Table."""
 OBSERVATIONS = ("pbt_state", "bdp", "bdp_rgb", "bdp_state")
 """Other observations, on Prepare Groceries."""
-_MAIN = tuple((method, task) for task in TASKS for method in MAIN)
+_MAIN = tuple((method, task) for task in (one.name for one in PAPER_TASKS) for method in MAIN)
 _ABLATIONS = tuple((method, "set_table") for method in ABLATIONS)
 _OBSERVATIONS = tuple((method, "prepare_groceries") for method in OBSERVATIONS)
 GRIDS: dict[str, tuple[tuple[str, str], ...]] = {

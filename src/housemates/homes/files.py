@@ -21,8 +21,9 @@ from housemates.homes.home import Home, Joint, Meshes, Parts, Receptacle, Room
 from housemates.io import read_arrays, reading, write_whole
 
 
-def save_homes(path: Path, homes: Iterable[Home], compressed: bool = False) -> None:
+def save_homes(path: Path | str, homes: Iterable[Home], compressed: bool = False) -> None:
     """Write several homes into one file; compressed ones are a tenth as large and slower to write."""
+    path = Path(path)
     arrays, headers, hashes = {}, [], []
     for index, home in enumerate(homes):
         headers.append(home.header())
@@ -34,9 +35,12 @@ def save_homes(path: Path, homes: Iterable[Home], compressed: bool = False) -> N
     write_whole(path, lambda file: write(file, **arrays))
 
 
-def load_homes(path: Path) -> list[Home]:
-    """Read the homes of one file, in the order they were written; each must have the hash it had then."""
-    with reading(path, "delete it; it is made again on the next use"):
+def load_homes(path: Path, remedy: str = "delete it; it is made again on the next use") -> list[Home]:
+    """Read the homes of one file, in the order they were written; each must have the hash it had then.
+
+    remedy: what to do about a damaged file.
+    """
+    with reading(path, remedy):
         arrays = read_arrays(path)
         headers, hashes = json.loads(arrays.pop("header").tobytes()), arrays.pop("hashes", None)
         homes = [_home(header, arrays, index) for index, header in enumerate(headers)]

@@ -6,13 +6,15 @@ The cache is keyed by the source of everything that shapes a home, so a changed 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import subprocess
 import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from housemates.homes.files import load_homes, packaged_homes, save_homes
@@ -31,24 +33,42 @@ SOURCES = (
 
 Progress = Callable[[int, int], None]
 """Called with how many homes are done and how many there will be."""
+Job = tuple[str, str, int, int]
+"""A home to make: its name, then split, index and seed for `generate_home`."""
 
 
 def load_split(split: str, seed: int = 0, progress: Progress | None = None) -> list[Home]:
-    """All homes of a split in order: with seed 0 those of the benchmark, else from the cache or made now."""
-    split_size(split)
+    """The homes of any source by its name, as `sources.load_split`."""
+    from housemates.homes import sources
+
+    return sources.load_split(split, seed, progress)
+
+
+def generated(split: str, seed: int = 0, progress: Progress | None = None) -> list[Home]:
+    """All homes of a generated split in order: with seed 0 those of the benchmark, else from the cache or made now."""
+    count, _ = split_size(split)
     if seed == 0 and (packaged := packaged_homes(split)) is not None:
         return packaged
-    path = cache_path(split, seed)
+    names = [home_name(split, index) for index in range(count)]
+    return _kept(cache_path(split, seed), names, lambda: make_split(split, seed, progress))
+
+
+def seeded_cache(name: str, names: list[str], make: Callable[[], list[Home]]) -> list[Home]:
+    """Homes with these names from the cache, or made now and kept there under a name of their own."""
+    return _kept(cache_folder() / "homes" / f"{name}-{_source_hash()}.npz", names, make)
+
+
+def _kept(path: Path, names: list[str], make: Callable[[], list[Home]]) -> list[Home]:
     if path.exists():
         try:
             homes = load_homes(path)
-            if [home.name for home in homes] == [home_name(split, index) for index in range(split_size(split)[0])]:
+            if [home.name for home in homes] == names:
                 return homes
             raise ValueError(f"{path} is damaged (it holds other homes)")
         except ValueError as error:
             warnings.warn(f"{str(error).partition(' - ')[0]} - these homes are made again", stacklevel=2)
             path.unlink(missing_ok=True)
-    homes = make_split(split, seed, progress)
+    homes = make()
     save_homes(path, homes)
     return homes
 
@@ -61,23 +81,30 @@ def cache_path(split: str, seed: int = 0) -> Path:
 def make_split(split: str, seed: int = 0, progress: Progress | None = None) -> list[Home]:
     """All homes of a split in order, made now; which process makes a home does not change it."""
     count, _ = split_size(split)
+    return make_homes([(home_name(split, index), split, index, seed) for index in range(count)], progress)
+
+
+def make_homes(jobs: Sequence[Job], progress: Progress | None = None) -> list[Home]:
+    """Generated homes in the order of the jobs, made by two processes."""
     with tempfile.TemporaryDirectory() as folder:
         files = [Path(folder) / f"{first}.npz" for first in range(PROCESSES)]
         # Plain processes, not multiprocessing: nothing of the caller's program is imported again or forked.
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
-        workers = [_start(split, seed, first, file, environment) for first, file in enumerate(files)]
+        workers = [_start(jobs[first::PROCESSES], file, environment) for first, file in enumerate(files)]
         try:
-            _wait(workers, files, count, progress)
+            _wait(workers, files, len(jobs), progress)
         finally:
             for worker in workers:
                 worker.kill()
                 worker.communicate()
         shares = [load_homes(file) for file in files]
-    return [shares[index % PROCESSES][index // PROCESSES] for index in range(count)]
+    return [shares[index % PROCESSES][index // PROCESSES] for index in range(len(jobs))]
 
 
-def _start(split: str, seed: int, first: int, file: Path, environment: dict[str, str]) -> subprocess.Popen:
-    command = [sys.executable, "-m", "housemates.homes.splits", split, str(seed), str(first), str(file)]
+def _start(jobs: Sequence[Job], file: Path, environment: dict[str, str]) -> subprocess.Popen:
+    place = file.with_suffix(".json")
+    place.write_text(json.dumps(jobs))
+    command = [sys.executable, "-m", "housemates.homes.splits", str(place), str(file)]
     return subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
 
 
@@ -112,15 +139,27 @@ def _source_hash() -> str:
     return digest.hexdigest()[:16]
 
 
-def _work(split: str, seed: int, first: int, file: Path) -> None:
-    """Make every PROCESSES-th home of a split, starting with number `first`, and save them."""
+def _work(jobs: Sequence[Job], file: Path) -> None:
+    """Make homes one after the other and save them."""
     homes = []
-    for index in range(first, split_size(split)[0], PROCESSES):
-        homes.append(generate_home(split, index, seed))
+    for name, split, index, seed in jobs:
+        homes.append(replace(_some_home(split, index, seed), name=name))
         with _ticks(file).open("ab") as ticks:
             ticks.write(b".")
     save_homes(file, homes)
 
 
+def _some_home(split: str, index: int, seed: int) -> Home:
+    """The home with that index; of a seed for which it finds no layout, the next one that does (never for the benchmark)."""
+    count, _ = split_size(split)
+    for later in range(count):
+        try:
+            return generate_home(split, (index + later) % count, seed)
+        except ValueError:
+            if seed == 0 or later == count - 1:
+                raise
+    raise ValueError(f"{split} has no homes")
+
+
 if __name__ == "__main__":
-    _work(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), Path(sys.argv[4]))
+    _work(json.loads(Path(sys.argv[1]).read_text()), Path(sys.argv[2]))

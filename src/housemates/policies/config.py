@@ -11,26 +11,17 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from housemates.sim.sensors import predicates_size, state_size
+from housemates.sim.sensors import SENSORS
 from housemates.tasks.actions import ACTIONS
 
 Network = Literal["paper", "patches", "vector"]
 Recurrent = Literal["lstm", "gru"]
 NETWORKS: tuple[str, ...] = get_args(Network)
 MEMORIES: tuple[str, ...] = get_args(Recurrent)
-PICTURES = {"depth": 1, "rgb": 3}
-"""Observations that are pictures, and their channels."""
-VECTORS = {"state": state_size, "predicates": predicates_size}
-"""Observations that are vectors, and their length for a number of robots."""
+PICTURES = {name: SENSORS[name].channels for name in ("depth", "rgb")}
+"""Pictures that the encoders take, and their channels; of all else in SENSORS policies take the vectors."""
 SIZES = (64, 128, 256)
 """Side lengths of pictures the encoders are built for, pixels."""
-TYPES = {
-    "depth": ("uint8", "uint16", "float32"),
-    "rgb": ("uint8",),
-    "state": ("float32",),
-    "predicates": ("uint8", "bool", "float32"),
-}
-"""Number types each observation may have; depth: inverse depth, millimetres or metres (see `pictures`)."""
 MOST = {"features": 8192, "hidden": 8192, "layers": 16, "latent": 1024, "privileged": 65_536, "robots": 16, "actions": 1024}
 """Largest numbers, far beyond any network that is trained here: a file that says more is refused before it takes memory."""
 NUMBERS = 1_000_000_000
@@ -46,12 +37,18 @@ def seen_as(config: Any, name: str, usual: type) -> type:
     return np.float32 if name == "depth" and getattr(config, "network", "") == "paper" else usual
 
 
+def _types(name: str) -> tuple[str, ...]:
+    """Number types an observation may have; depth: inverse depth, millimetres or metres (see `pictures`)."""
+    sensor = SENSORS.find(name)
+    return sensor.types or (np.dtype(sensor.dtype).name,)
+
+
 @dataclass(frozen=True)
 class PolicyConfig:
     """The shape of a policy; two policies with equal configs can exchange weights."""
 
     observations: tuple[str, ...] = ("depth", "state")
-    """What the policy sees, among depth, rgb, state and predicates."""
+    """What the policy sees: depth, rgb, and vectors of SENSORS."""
     network: Network = "patches"
     """`paper` (ResNet18, raw vectors), `patches` (with engineered vectors), or `vector` (no pictures)."""
     picture: int = 64
@@ -80,9 +77,9 @@ class PolicyConfig:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "observations", tuple(self.observations))
-        known = (*PICTURES, *VECTORS)
-        unknown = [name for name in self.observations if name not in known]
+        unknown = [name for name in self.observations if name not in PICTURES and not SENSORS.find(name).vector]
         if unknown or not self.observations or len(set(self.observations)) < len(self.observations):
+            known = (*PICTURES, *(sensor.name for sensor in SENSORS.values() if sensor.vector))
             raise ValueError(f"observations {list(self.observations)} - name one or more of: {', '.join(known)}, each once")
         if self.network not in NETWORKS:
             raise ValueError(f"no network '{self.network}' - choose one of: {', '.join(NETWORKS)}")
@@ -122,7 +119,7 @@ class PolicyConfig:
     @property
     def vectors(self) -> tuple[str, ...]:
         """The observations that are vectors."""
-        return tuple(name for name in self.observations if name in VECTORS)
+        return tuple(name for name in self.observations if name not in PICTURES)
 
     @property
     def informed(self) -> bool:
@@ -136,11 +133,11 @@ class PolicyConfig:
 
     def shape(self, name: str) -> tuple[int, ...]:
         """Shape of one robot's observation."""
-        return (self.picture, self.picture, PICTURES[name]) if name in PICTURES else (VECTORS[name](self.robots),)
+        return (self.picture, self.picture, PICTURES[name]) if name in PICTURES else SENSORS.find(name).size(self.robots)
 
     def observation_spec(self) -> dict[str, dict[str, list]]:
         """Shape and allowed number types of every observation, ready for JSON."""
-        return {name: {"shape": list(self.shape(name)), "types": list(TYPES[name])} for name in self.observations}
+        return {name: {"shape": list(self.shape(name)), "types": list(_types(name))} for name in self.observations}
 
     @classmethod
     def paper(cls, *, rgb: bool = False, **changes: Any) -> PolicyConfig:

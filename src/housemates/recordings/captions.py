@@ -8,18 +8,9 @@ import numpy as np
 
 from housemates.homes.objects import NAMES
 from housemates.recordings.recording import Recording
-from housemates.tasks.actions import ACTIONS, GOALS, NO_OP, OBJECTS
+from housemates.tasks.actions import ACTION_TABLE, NO_OP, entity_words
+from housemates.tasks.tasks import task_title
 
-TASKS = {"tidy_house": "Tidy House", "set_table": "Set Table", "prepare_groceries": "Prepare Groceries"}
-"""Titles of the tasks (paper, section 3)."""
-PLACES = {
-    "table_01": "table",
-    "table_02": "second table",
-    "tvstand": "TV stand",
-    "drawer_right": "right drawer",
-    "drawer_left": "left drawer",
-}
-"""Receptacles whose names need other words."""
 ENDS = {"success": "task done", "collision": "collision", "timeout": "out of time", "running": "stopped"}
 """Titles of the outcomes."""
 
@@ -45,32 +36,17 @@ def thing_names(recording: Recording) -> tuple[str, str]:
 def title(recording: Recording) -> str:
     """Task, home and episode."""
     header = recording.header
-    return f"{TASKS.get(header['task'], header['task'])}, home {header['home']}, episode {header['episode_id']}"
+    return f"{task_title(header['task'])}, home {header['home']}, episode {header['episode_id']}"
 
 
 def doing(action: int, things: tuple[str, str]) -> str:
     """What a robot is busy with: `goes to the cracker box`."""
-    if action < 0 or action == NO_OP:
-        return "waits"
-    verb, _, what = ACTIONS[action].partition(" ")
-    if not what:
-        return {"move-forward": "drives ahead", "turn-left": "turns left", "turn-right": "turns right"}[verb]
-    if what in GOALS and verb == "nav":
-        return f"brings the {things[GOALS.index(what)]}"
-    named = _named(what, things)
-    return {"nav": f"goes to the {named}", "pick": f"picks the {named}", "place": f"places the {named}"}.get(
-        verb, f"opens the {named}"
-    )
+    return ACTION_TABLE[action if action >= 0 else NO_OP].caption.format(*things)
 
 
 def short(action: int, things: tuple[str, str]) -> str:
     """The same for a narrow band of a timeline."""
-    verb, _, what = ACTIONS[action].partition(" ")
-    if action == NO_OP:
-        return "waits"
-    if not what:
-        return ""
-    return f"bring {things[GOALS.index(what)]}" if what in GOALS else f"to {_named(what, things)}" if verb == "nav" else verb
+    return ACTION_TABLE[action].short.format(*things)
 
 
 def holding(recording: Recording, frame: int, robot: int) -> str:
@@ -84,10 +60,10 @@ def told(event: dict, things: tuple[str, str]) -> str:
     kind, robot, what = event["kind"], event["robot"], event["what"]
     if kind == "subgoal":
         verb, _, thing = what.partition(" ")
-        return f"robot {robot} {verb}s the {_named(thing, things)}"
+        return f"robot {robot} {verb}s the {entity_words(thing).format(*things)}"
     if kind == "infeasible":
         verb, _, thing = what.partition(" ")
-        return f"robot {robot} cannot {verb} the {_named(thing, things)}"
+        return f"robot {robot} cannot {verb} the {entity_words(thing).format(*things)}"
     if kind == "interruption":
         return f"robot {robot} is interrupted: its partner is near"
     return ENDS[kind]
@@ -112,11 +88,3 @@ def _end(recording: Recording, robot: int, first: int, last: int) -> int:
     """The frame after `first` at which a robot has nothing to do any more, `last` at most."""
     idle = np.flatnonzero(recording.frames["action"][first + 1 : last + 1, robot] < 0)
     return min(first + 1 + int(idle[0]), last) if len(idle) else last
-
-
-def _named(what: str, things: tuple[str, str]) -> str:
-    if what in OBJECTS:
-        return things[OBJECTS.index(what)]
-    if what in GOALS:
-        return things[GOALS.index(what)]
-    return PLACES.get(what, what.replace("_", " "))

@@ -18,6 +18,7 @@ import numpy as np
 from housemates import __version__
 from housemates.config import from_json, to_json
 from housemates.homes.home import Home
+from housemates.homes.sources import home_called
 from housemates.io import write_whole
 from housemates.recordings.events import happened, plan_of
 from housemates.recordings.files import read_arrays
@@ -313,17 +314,8 @@ def batch_of(recording: Recording, home: Home | None = None) -> Batch:
 
 
 def home_of(recording: Recording) -> Home:
-    """The home a recording was played in, found by its name: a procedural one, or a ReplicaCAD scene."""
-    name = recording.header["home"]
-    split, _, number = name.partition("/")
-    if number:
-        from housemates.homes.generate import generate_home
-
-        return generate_home(split, int(number))
-    from housemates.homes.replicacad.download import find_replicacad
-    from housemates.homes.replicacad.scene import load_replicacad
-
-    return load_replicacad(find_replicacad(), name)
+    """The home a recording was played in, found by its name and by where its homes came from."""
+    return home_called(recording.header["home"], recording.header["split"])
 
 
 def save_recording(path: Path, recording: Recording) -> None:

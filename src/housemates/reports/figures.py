@@ -31,7 +31,7 @@ from housemates.reports import paper
 from housemates.reports.summary import groups, label, partners_in_order
 from housemates.reports.tables import EVALUATIONS, Cell, Table
 from housemates.run_folder import RunFolder
-from housemates.tasks.tasks import TASKS
+from housemates.tasks.tasks import known_task, task_title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -142,9 +142,7 @@ def success_by_method(rows: Rows, task: str, seed: int = 0) -> Figure:
             if printed is not None:
                 axis.plot(x - 0.2, printed[0], "D", ms=5, mfc="white", mec="black", mew=1.2, zorder=7)
                 printed_any = True
-        axis.set_title(
-            f"{paper.task_title(task)}: {'training population' if evaluation == 'train_pop' else 'unseen partners (ZSC)'}"
-        )
+        axis.set_title(f"{task_title(task)}: {'training population' if evaluation == 'train_pop' else 'unseen partners (ZSC)'}")
         names = [label(m) + (f"\n({o})" if len(seen_in) > 1 else "") for _, m, o, _ in found]
         axis.set_xticks(
             range(len(found)), names, rotation=30 if len(found) > 4 else 0, ha="right" if len(found) > 4 else "center"
@@ -182,7 +180,7 @@ def success_by_partner(rows: Rows, task: str) -> Figure:
         )
     axis.set_yticks(range(len(order)), [("script: " if kinds[p] == "script" else "") + short(p) for p in order])
     axis.set(xlim=(-2, 102), ylim=(len(order) - 0.5, -0.5), xlabel="success, percent")
-    axis.set_title(f"{paper.task_title(task)}: success with every unseen partner")
+    axis.set_title(f"{task_title(task)}: success with every unseen partner")
     scripts = sum(kinds[p] == "script" for p in order)
     if 0 < scripts < len(order):
         axis.axhline(scripts - 0.5, color=FAINT, lw=0.8, ls=":")
@@ -201,7 +199,7 @@ def cross_play(rows: Rows, task: str) -> Figure:
     figure, axes = canvas(1, 1, min(1.6 + 0.32 * len(left), 11.0))
     names = [short(name) if name.startswith("script/") else SHIPPED.sub("", name) for name in left]
     draw_matrix(axes[0][0], 100 * matrix, names, [short(p) for p in right], "success, percent", 100)
-    axes[0][0].set_title(f"{paper.task_title(task)}: agents (rows) with partners (columns)")
+    axes[0][0].set_title(f"{task_title(task)}: agents (rows) with partners (columns)")
     return figure
 
 
@@ -266,7 +264,7 @@ def subgoal_table(rows: Rows, task: str) -> Table:
         partners, found = shares(mine, "zsc")
         for partner, column in zip(partners, found.T, strict=True):
             lines.append((label(method), seen, partner, *(Cell(100 * share, digits=0) for share in column)))
-    title = f"{paper.task_title(task)}: p(sub-goal done by the coordination agent given the partner), percent"
+    title = f"{task_title(task)}: p(sub-goal done by the coordination agent given the partner), percent"
     notes = ("All seeds together. What is missing to 100 was done by the partner or by nobody.",)
     names = subgoal_names(task, max((len(line) - 3 for line in lines), default=0))
     return Table(f"subgoals_{task}", title, ("method", "sees", "partner", *names), tuple(lines), notes)
@@ -274,9 +272,10 @@ def subgoal_table(rows: Rows, task: str) -> Table:
 
 def subgoal_names(task: str, count: int) -> list[str]:
     """The sub-goals of a task in words; of a task that is not known here as many as there are in its rows, numbered."""
-    if task not in TASKS:
+    known = known_task(task)
+    if known is None:
         return [f"sub-goal {k + 1}" for k in range(count)]
-    return [f"{s.verb} {THINGS.get(s.thing, s.thing)}" for s in TASKS[task].subgoals]
+    return [f"{s.verb} {THINGS.get(s.thing, s.thing)}" for s in known.subgoals]
 
 
 def heat_map(rows: Rows, task: str, observations: str) -> Figure:
@@ -303,7 +302,7 @@ def heat_map(rows: Rows, task: str, observations: str) -> Figure:
     for k in range(len(methods), _lines(methods) * _across(methods)):
         for b in range(len(both)):
             axes[len(both) * (k // _across(methods)) + b][k % _across(methods)].set_axis_off()
-    title = f"{paper.task_title(task)} ({observations}): p(sub-goal done by the coordination agent | partner)"
+    title = f"{task_title(task)} ({observations}): p(sub-goal done by the coordination agent | partner)"
     figure.suptitle(title, fontsize=10)
     return figure
 
@@ -402,6 +401,6 @@ def learning_curves(curves: list[Curve], task: str) -> Figure:
         axes[row][0].set_ylabel(f"{STAGE_TITLES[stage]}\npercent of episodes")
     for axis in axes[-1]:
         axis.set_xlabel(f"decisions, {scale}")
-    figure.suptitle(f"{paper.task_title(task)}: how the episodes of the training ended", fontsize=10)
+    figure.suptitle(f"{task_title(task)}: how the episodes of the training ended", fontsize=10)
     figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=min(len(handles), 5))
     return figure

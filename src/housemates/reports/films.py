@@ -30,6 +30,7 @@ from housemates.reports.figures import (
 from housemates.reports.page import Picture
 from housemates.reports.sources import Source
 from housemates.sim.scripts import SCRIPTS
+from housemates.tasks.tasks import task_title
 
 WIDTH, FPS, SECONDS = 640, 12.0, 10.0
 """Pixels, pictures a second, and about how long a film lasts: long games are shown faster."""
@@ -170,7 +171,7 @@ def _jobs(rows: Rows, sources: Sequence[Source], seed: int) -> list[tuple[str, s
 
     def add(group: str, words: str, draw: Callable[[], Figure], more: str = "") -> None:
         # Rows may come from anywhere; whatever they call their task is no path.
-        jobs.append((group, re.sub(r"[^\w-]", "_", f"{group}_{task}{more}"), f"{paper.task_title(task)}: {words}", draw))
+        jobs.append((group, re.sub(r"[^\w-]", "_", f"{group}_{task}{more}"), f"{task_title(task)}: {words}", draw))
 
     for task in paper.in_order(rows.distinct("task")):
         mine = rows.only(task=task)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from housemates.tasks.tasks import PAPER_TASKS
+
 LABELS = {
     "pbt_state": "PBT-State",
     "gt_coord": "GT Coord",
@@ -26,19 +28,14 @@ LABELS = {
     "solo": "Solo",
 }
 """The paper's names of the methods, in the order of its tables."""
-TASKS = {"set_table": "Set Table", "tidy_house": "Tidy House", "prepare_groceries": "Prepare Groceries"}
-"""The paper's names of the tasks, in the order of its tables."""
-
-
-def task_title(task: str) -> str:
-    """The paper's name of a task, or its own if the paper does not have it."""
-    return TASKS.get(task, task)
+TASKS = tuple(task.name for task in PAPER_TASKS)
+"""The paper's tasks, in the order of its tables."""
 
 
 def in_order(tasks: Iterable[str]) -> tuple[str, ...]:
     """Tasks in the order of the paper's tables, then those that it does not have."""
     found = set(tasks)
-    return (*(task for task in TASKS if task in found), *sorted(found - TASKS.keys()))
+    return (*(task for task in TASKS if task in found), *sorted(found.difference(TASKS)))
 
 
 METHODS = ("pbt_state", "gt_coord", "sp", "pbt", "fcp", "trajedi", "bdp")

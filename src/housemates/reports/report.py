@@ -29,6 +29,7 @@ from housemates.reports.sources import Source, gather, read_source, select
 from housemates.reports.summary import warnings, work_table
 from housemates.reports.tables import Table, latex, markdown, paper_tables
 from housemates.run_folder import ROWS, RunFolder
+from housemates.tasks.tasks import task_title
 
 VERSIONS = ("numpy", "numba", "torch", "pyarrow", "matplotlib")
 Progress = Callable[[str, int, int], None]
@@ -161,7 +162,7 @@ def lead(rows: Rows) -> str:
     """What the report is about, in one sentence; best responses are not what it is about."""
     entrants = rows.take(rows["evaluation"] != BEST_RESPONSE)
     rows = entrants if len(entrants) else rows
-    tasks = ", ".join(paper.task_title(task) for task in _tasks(rows))
+    tasks = ", ".join(task_title(task) for task in _tasks(rows))
     methods = dict.fromkeys(summary.label(m) for _, m, _, _ in summary.groups(rows) if m != "solo")
     strangers = rows.only(evaluation="zsc")
     partners, homes = len(strangers.distinct("partner")), len(rows.distinct("home"))

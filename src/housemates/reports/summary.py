@@ -42,6 +42,7 @@ from housemates.reports.tables import (
     trained_with,
 )
 from housemates.sim.scripts import SCRIPTS
+from housemates.tasks.tasks import task_title
 from housemates.training.checks import free_riding
 
 STANDING = "script/noop"
@@ -54,7 +55,7 @@ def work_table(rows: Rows) -> Table:
         for run in agent_runs(group):
             success, share, alone = work(group.only(agent_run=run))
             cells = (Cell(100 * number) for number in (success, share, alone))
-            lines.append((run, label(method), paper.task_title(task), seen, *cells, _verdict(success, share, alone) or "no"))
+            lines.append((run, label(method), task_title(task), seen, *cells, _verdict(success, share, alone) or "no"))
     columns = ("run", "method", "task", "sees", "own population", "agent's sub-goals", "standing robot", "leaves the work?")
     notes = (
         "Percent. Own population: success with the partners of its training; agent's sub-goals: those of the sub-goals "
@@ -127,7 +128,7 @@ def zero_shot_table(rows: Rows, seed: int = 0, resamples: int = RESAMPLES) -> Ta
         found = scores(mine)
         lines.append(
             (
-                paper.task_title(task),
+                task_title(task),
                 label(method),
                 seen,
                 presets(mine),
@@ -185,7 +186,7 @@ def control_table(rows: Rows) -> Table:
                 cells = [success_cell(part), _ends(part, "collision"), _ends(part, "timeout")]
                 # A script has no seeds that could be counted.
                 cells = [replace(cell, n=0) for cell in cells] if method == "solo" else cells
-                lines.append((paper.task_title(task), label(method), seen or "-", what, f"{len(part):,}", *cells))
+                lines.append((task_title(task), label(method), seen or "-", what, f"{len(part):,}", *cells))
     missing = [text for name, text in CONTROLS.items() if not len(rows.only(evaluation="control", control=name))]
     notes = (
         "Percent, mean ± standard error over seeds. If an agent does as well without sensing its partner, its success is no "
@@ -212,7 +213,7 @@ def comparison_table(rows: Rows, seed: int = 0, resamples: int = RESAMPLES) -> T
             both = "".join(dict.fromkeys(marks + marks_too))
             lines.append(
                 (
-                    paper.task_title(task),
+                    task_title(task),
                     f"{label(m)} − {label(other)}",
                     seen if seen == seen_too else f"{seen}, {seen_too}",
                     replace(interval(result.difference, signed=True), mark=both),
@@ -244,7 +245,7 @@ def partner_table(rows: Rows, task: str, evaluation: str = "zsc") -> Table:
         cells += [Cell(100 * reached[partner]) if partner in reached else Cell()] if reached else []
         lines.append((partner, kind, str(with_it["partner_observations"][0]) or "-", *cells))
     columns = ("partner", "kind", "sees", *(name for name, _ in found), *(["best response"] if reached else []))
-    title = f"{paper.task_title(task)}: success with every unseen partner, percent"
+    title = f"{task_title(task)}: success with every unseen partner, percent"
     return Table(f"partners_{task}", title, columns, tuple(lines), (*trained_with(mine), *explain(lines)))
 
 
@@ -262,7 +263,7 @@ def response_table(rows: Rows, task: str) -> Table:
     columns = ("partner", "best response", "agent", "sees", "decisions", "steps", "success", "collision", "time-out")
     notes = ("Percent. The best one of each partner is its bound in BR-Prox.",)
     return Table(
-        f"responses_{task}", f"{paper.task_title(task)}: what could be reached with each partner", columns, tuple(lines), notes
+        f"responses_{task}", f"{task_title(task)}: what could be reached with each partner", columns, tuple(lines), notes
     )
 
 
@@ -280,7 +281,7 @@ def run_table(rows: Rows) -> Table:
                 (
                     run,
                     label(method),
-                    paper.task_title(task),
+                    task_title(task),
                     seen,
                     presets(mine),
                     pictures(mine),

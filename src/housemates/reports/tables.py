@@ -12,6 +12,7 @@ from housemates.evaluation.metrics import Rows, efficiency_gain, learned, mean_o
 from housemates.evaluation.rows import UNKNOWN
 from housemates.evaluation.stats import Estimate, Interval, over_seeds
 from housemates.reports import paper
+from housemates.tasks.tasks import task_title
 
 MISSING = "-"
 LATEX = {"\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "_": r"\_", "#": r"\#", "$": r"\$", "{": r"\{", "}": r"\}"}
@@ -365,12 +366,12 @@ def _table(
             if known:
                 theirs.add(len(rows))
                 cells = [_printed(known.get(method), digits) for method in methods]
-                rows.append((paper.task_title(task), label, "paper", *cells))
+                rows.append((task_title(task), label, "paper", *cells))
             for source, by_method in lines_of(found.only(task=task), methods):
                 for what, each in measures.items():
                     cells = [each(by_method[method]) for method in methods]
                     if not what or any(not np.isnan(c.value) for c in cells):
-                        rows.append((paper.task_title(task), label, source + (f", {what}" if what else ""), *cells))
+                        rows.append((task_title(task), label, source + (f", {what}" if what else ""), *cells))
     columns = ("task", "partners", "source", *(paper.LABELS[method] for method in methods))
     everybody = [found.only(method=methods, task=tasks) for _, found in kinds.values()]
     notes = (PRINTED_NOTE, *dict.fromkeys(note for found in everybody for note in trained_with(found)), *explain(rows))
@@ -400,7 +401,7 @@ def _actual_lengths(kinds: dict[str, tuple[str, Rows]]) -> tuple[str, ...]:
     told = []
     everything = [task for _, found in kinds.values() for task in found.distinct("task")]
     for task in paper.in_order(everything):
-        title = paper.task_title(task)
+        title = task_title(task)
         for label, found in kinds.values():
             for source, by_method in lines_of(found.only(task=task), with_literal(paper.GAIN_METHODS, found)):
                 cells = {paper.LABELS[m]: gain_cell(mine, "actual") for m, mine in by_method.items()}

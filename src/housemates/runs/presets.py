@@ -12,15 +12,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from housemates.config import nearest
-from housemates.policies.config import PolicyConfig
+from housemates.policies.config import PICTURES, PolicyConfig
 from housemates.sim.rules import Reward, Rules
-from housemates.sim.sensors import privileged_size
+from housemates.sim.sensors import privileged_size, sensor_names
+from housemates.tasks.tasks import get_task
 from housemates.training.disturbances import Disturbances
 from housemates.training.ppo import PAPER, PPO
 from housemates.training.trainer import Training
-
-Observations = Literal["state", "depth", "blind", "predicates", "rgb"]
 
 RECIPE = PPO(learning_rate=1e-3, entropy_end=0.0, minibatches=8, decay=0.98, normalise_value=True)
 """What learns best per minute on two cores, of all that was tried (docs/learning.md)."""
@@ -54,8 +52,6 @@ PAPER_NETWORKS: dict[str, Callable[[], PolicyConfig]] = {
     "predicates": PolicyConfig.paper_predicates,
     "rgb": lambda: PolicyConfig.paper(rgb=True),
 }
-KITCHEN_TASKS = ("set_table", "prepare_groceries")
-"""Tasks with work in the kitchen: who has seen three kitchens only fails in a fourth (docs/learning.md)."""
 NETWORKS = {"laptop": LAPTOP_NETWORKS, "paper": PAPER_NETWORKS}
 
 
@@ -65,7 +61,7 @@ class Preset:
 
     purpose: str
     """One sentence: what it is for and how long it takes."""
-    observations: Observations = "depth"
+    observations: str = "depth"
     """What robots see if nothing else is asked for."""
     networks: Literal["laptop", "paper"] = "laptop"
     """Which family of networks sees it."""
@@ -76,7 +72,7 @@ class Preset:
     split: str = "train"
     """Where the homes come from."""
     kitchens: str | None = None
-    """Where they come from for KITCHEN_TASKS, if not from there too."""
+    """Where they come from for tasks with work in the kitchen (docs/learning.md), if not from there too."""
     training: Training = field(default_factory=Training)
     """How long and how widely."""
     methods: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -85,14 +81,14 @@ class Preset:
     def policy(self, observations: str, robots: int) -> PolicyConfig:
         """The network for some observations."""
         family = NETWORKS[self.networks]
-        if observations not in family:
-            raise ValueError(f"no observations '{observations}' - {nearest(observations, list(family))}")
-        config = replace(family[observations](), robots=robots, privileged=privileged_size(robots) if self.informed else 0)
+        names = sensor_names(observations)
+        base = family[observations if observations in family else "depth" if set(names) & PICTURES.keys() else "state"]()
+        config = replace(base, observations=names, robots=robots, privileged=privileged_size(robots) if self.informed else 0)
         return config if self.hidden is None else replace(config, hidden=self.hidden, features=self.hidden)
 
     def homes(self, task: str) -> str:
         """The split that robots train in for a task."""
-        return self.kitchens if self.kitchens and task in KITCHEN_TASKS else self.split
+        return self.kitchens if self.kitchens and get_task(task).kitchen else self.split
 
     def settings(self, method: str, settings: Any) -> Any:
         """A method's own settings with those that the preset has for it."""

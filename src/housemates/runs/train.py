@@ -19,13 +19,16 @@ from housemates.config import change as changed
 from housemates.config import chosen
 from housemates.envs import loading
 from housemates.homes.home import Home
-from housemates.homes.splits import load_split
+from housemates.homes.sources import load_split, resolve_homes
 from housemates.methods import change_method, find_method, resolve_method
 from housemates.plugins import use
 from housemates.run_folder import RunFolder, is_run
 from housemates.runs.presets import PRESETS
 from housemates.runs.run import Run, amend, check_versions, create, extend, read, read_to_train, work
+from housemates.sim.sensors import resolve_sensors
 from housemates.tasks.episodes import Episodes, load_episodes
+from housemates.tasks.task import Task
+from housemates.tasks.tasks import resolve_task
 from housemates.training.checkpoint import held
 from housemates.training.checks import DivergedError
 from housemates.training.distributed import give_up, launch, under_torchrun
@@ -49,7 +52,7 @@ class Trained:
 
 def train(
     method: Any = None,
-    task: str | None = None,
+    task: str | Task | None = None,
     preset: str | None = None,
     *,
     observations: str | None = None,
@@ -80,7 +83,13 @@ def train(
     if hours is not None and hours <= 0:
         raise ValueError(f"--hours {hours} - it must be positive")
     given = None if method is None else resolve_method(method)
-    asked: dict[str, Any] = {"method": given, "task": task, "preset": preset, "observations": observations, "split": split}
+    asked: dict[str, Any] = {"method": given, "preset": preset}
+    # A task, homes and sensors that are named as package.module:NAME are registered; the run keeps their names.
+    asked |= {
+        "task": None if task is None else resolve_task(task).name,
+        "split": None if split is None else resolve_homes(split),
+        "observations": None if observations is None else resolve_sensors(observations),
+    }
     asked |= {"robots": robots, "workers": workers, "threads": threads, "seed": seed, "decisions": decisions, "steps": steps}
     changes = change_texts(change)
     made = False

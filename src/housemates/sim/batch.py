@@ -13,10 +13,10 @@ import numpy as np
 from housemates.homes.home import Home
 from housemates.parallel import Threads, announce
 from housemates.sim import control
-from housemates.sim import sensors as observe
 from housemates.sim.cameras import PICTURES, Cameras
-from housemates.sim.rules import WINDOW, Rules, numbers
+from housemates.sim.rules import Rules, numbers
 from housemates.sim.scripts import SCRIPTS
+from housemates.sim.sensors import SENSORS
 from housemates.sim.state import MOST_ROBOTS, MUST_DECIDE, TRACE, Fields, allocate, copy_of
 from housemates.sim.step import advance, begin, reset_all, tell
 from housemates.sim.world import World, pack, supports
@@ -193,10 +193,8 @@ class Batch:
     def observe(self, name: str, out: np.ndarray | None = None, which: np.ndarray | None = None) -> np.ndarray:
         """Write one observation of every robot in which [E, R] (default: all) into `out` and return it.
 
-        `state` [E, R, 16 + 2 (R - 1)] float32, `predicates` [E, R, 14 R + R + 27] uint8, `gps_compass` [E, R, 3] float32,
-        `window` [E, R, 40, 3] float32, `privileged` [E, R, P] float32 (for critics in training only), `depth` [E, R, S, S, 1]
-        uint8 inverse depth (or, by the buffer's type, float32 metres or uint16 millimetres), `rgb` [E, R, S, S, 3] uint8,
-        `segmentation` [E, R, S, S, 1] int16. Rows of robots that are not asked for are left as they are.
+        `sensors.SENSORS` has all of them: out is [E, R, ...] of the sensor's shape and type. Depth is uint8 inverse depth, or,
+        by the buffer's type, float32 metres or uint16 millimetres. Rows of robots that are not asked for are left as they are.
         """
         shape, dtype = self.observation(name)
         if out is None:
@@ -213,33 +211,16 @@ class Batch:
 
     def _write(self, name: str, which: np.ndarray, out: np.ndarray, low: int, high: int) -> None:
         """Sensors of homes low..high; kernels release the GIL, so blocks run side by side."""
-        records, which, out = self.records[low:high], which[low:high], out[low:high]
-        if name == "state":
-            observe.write_state(self.world, records, which, out)
-        elif name == "predicates":
-            observe.write_predicates(self.world, records, which, out)
-        elif name == "privileged":
-            bits = np.zeros((*which.shape, observe.predicates_size(self.robots)), np.uint8)
-            observe.write_predicates(self.world, records, which, bits)
-            observe.write_privileged(records, self.numbers.horizon, which, bits, out)
-        elif name == "gps_compass":
-            observe.write_gps_compass(records, which, out)
-        else:
-            observe.write_window(self.state.window[low:high], self.state.clock[low:high], which, out)
+        kernel = SENSORS.find(name).kernel
+        if kernel is not None:
+            kernel(self.world, self.records[low:high], self.numbers, which[low:high], out[low:high])
 
     def observation(self, name: str) -> tuple[tuple[int, ...], type]:
         """Shape and type of one robot's observation of that name."""
-        known = {
-            "state": ((observe.state_size(self.robots),), np.float32),
-            "predicates": ((observe.predicates_size(self.robots),), np.uint8),
-            "gps_compass": ((3,), np.float32),
-            "window": ((WINDOW, 3), np.float32),
-            "privileged": ((observe.privileged_size(self.robots),), np.float32),
-            **{k: ((self.pixels, self.pixels, channels), kind) for k, (channels, kind) in PICTURES.items()},
-        }
-        if name not in known:
-            raise ValueError(f"no observation '{name}' - choose one of: {', '.join(known)}")
-        return known[name]
+        sensor = SENSORS.find(name)
+        if sensor.channels:
+            return (self.pixels, self.pixels, sensor.channels), sensor.dtype
+        return sensor.size(self.robots), sensor.dtype
 
     @property
     def cameras(self) -> Cameras:

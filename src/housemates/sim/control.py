@@ -17,7 +17,7 @@ from housemates.homes.navigation import approach_kernel
 from housemates.homes.objects import half_extents
 from housemates.robots import fetch
 from housemates.sim.rules import WINDOW
-from housemates.sim.sensors import moved_by_door
+from housemates.sim.sensor_kernels import moved_by_door
 from housemates.sim.skills import (
     OPEN_ENOUGH,
     OPENED,

@@ -1,4 +1,7 @@
-"""Observations, written into buffers that the caller owns, and the same without other robots. Pictures are in `cameras`.
+"""Observations as a table: shape, type, bounds and kernel of each sensor, and how partners are taken out of what it tells.
+
+Everybody reads `SENSORS`: the batch, spaces, policies, controls, datasets, the command line. A user adds one with
+`register_sensor`. Values are written into buffers that the caller owns; pictures are drawn by `cameras`.
 
 The `state` vector is the paper's (appendix C.3): 7 arm joints, is_holding, then (distance, heading) of both objects' start
 places, both goals and every partner. Headings are positive to the right, as Habitat's sensors have them (spec section 2).
@@ -6,227 +9,28 @@ places, both goals and every partner. Headings are positive to the right, as Hab
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
-from numba import njit
 
+from housemates.config import nearest
+from housemates.plugins import Table
 from housemates.robots import fetch
-from housemates.sim.cameras import DOORS, Cameras
-from housemates.sim.skills import OPEN_ENOUGH, is_held, wrap
-from housemates.tasks.actions import REACH, SUCCESS_RADIUS
-
-KINDS = 10
-"""Receptacle kinds that actions and predicates name."""
-SUBGOALS = 6
-"""Most sub-goals of a task (Set Table)."""
-HALF_HOME = 5.0
-"""Metres by which positions are divided in `privileged`."""
-
-
-def state_size(robots: int) -> int:
-    """Length of the `state` vector: 18 for two robots."""
-    return 16 + 2 * (robots - 1)
-
-
-def predicates_size(robots: int) -> int:
-    """Length of the `predicates` vector: 57 for two robots."""
-    return 14 * robots + robots + 24 + 3
-
-
-def privileged_size(robots: int) -> int:
-    """Length of the `privileged` vector: 72 for two robots."""
-    return predicates_size(robots) + 4 * robots + 1 + SUBGOALS
-
-
-@njit(cache=True, nogil=True)
-def polar(pose, x, z, out):
-    """Distance (metres) and heading (radians, positive to the right) of a floor point from a pose (x, z, yaw)."""
-    dx, dz = x - pose[0], z - pose[1]
-    out[0] = np.sqrt(dx * dx + dz * dz)
-    out[1] = -wrap(np.arctan2(-dz, dx) - pose[2]) if out[0] > 0 else 0.0
-
-
-@njit(cache=True, nogil=True)
-def write_state(world, state, which, out):
-    """`state` of every robot in the mask which [E, R] into out [E, R, 16 + 2 (R - 1)] float32; partners nearest first."""
-    homes, robots = which.shape
-    for e in range(homes):
-        s = state[e]
-        for r in range(robots):
-            if not which[e, r]:
-                continue
-            pose, row, episode = s.pose[r], out[e, r], s.episode
-            for j in range(7):
-                row[j] = s.arm[r, j]
-            row[7] = 1.0 if s.held[r] >= 0 else 0.0
-            for i in range(2):
-                polar(
-                    pose, world.episodes[episode].start[i, 0], world.episodes[episode].start[i, 2], row[8 + 2 * i : 10 + 2 * i]
-                )
-                polar(
-                    pose, world.episodes[episode].goal[i, 0], world.episodes[episode].goal[i, 2], row[12 + 2 * i : 14 + 2 * i]
-                )
-            taken = 1 << r
-            for k in range(robots - 1):
-                best, chosen = np.inf, 0
-                for other in range(robots):
-                    d = (s.pose[other, 0] - pose[0]) ** 2 + (s.pose[other, 1] - pose[1]) ** 2
-                    if not (taken >> other) & 1 and d < best:
-                        best, chosen = d, other
-                taken |= 1 << chosen
-                polar(pose, s.pose[chosen, 0], s.pose[chosen, 1], row[16 + 2 * k : 18 + 2 * k])
-
-
-@njit(cache=True, nogil=True)
-def write_gps_compass(state, which, out):
-    """Egomotion since the start of the episode into out [E, R, 3] float32: metres ahead, metres right, radians right."""
-    homes, robots = which.shape
-    for e in range(homes):
-        s = state[e]
-        for r in range(robots):
-            if which[e, r]:
-                dx, dz = s.pose[r, 0] - s.spawn[r, 0], s.pose[r, 1] - s.spawn[r, 1]
-                cosine, sine = np.cos(s.spawn[r, 2]), np.sin(s.spawn[r, 2])
-                out[e, r, 0] = cosine * dx - sine * dz
-                out[e, r, 1] = sine * dx + cosine * dz
-                out[e, r, 2] = -wrap(s.pose[r, 2] - s.spawn[r, 2])
-
-
-@njit(cache=True, nogil=True)
-def near(pose, x, y, z):
-    """Whether a robot's base is within REACH of a point."""
-    return (x - pose[0]) ** 2 + y * y + (z - pose[1]) ** 2 <= REACH * REACH
-
-
-@njit(cache=True, nogil=True)
-def moved_by_door(world, h, box, value, p, out):
-    """The point p [3], given at joint zero, after door `box` of home h has moved to `value`."""
-    axis, origin = world.homes[h].door_axis[box], world.homes[h].door_origin[box]
-    if not world.homes[h].door_turns[box]:
-        for k in range(3):
-            out[k] = p[k] + axis[k] * value
-        return
-    c, s = np.cos(value), np.sin(value)
-    dx, dy, dz = p[0] - origin[0], p[1] - origin[1], p[2] - origin[2]
-    dot = (axis[0] * dx + axis[1] * dy + axis[2] * dz) * (1 - c)
-    out[0] = origin[0] + c * dx + s * (axis[1] * dz - axis[2] * dy) + dot * axis[0]
-    out[1] = origin[1] + c * dy + s * (axis[2] * dx - axis[0] * dz) + dot * axis[1]
-    out[2] = origin[2] + c * dz + s * (axis[0] * dy - axis[1] * dx) + dot * axis[2]
-
-
-@njit(cache=True, nogil=True)
-def robot_near_place(world, s, r, kind, point):
-    """Whether robot r is within REACH of a receptacle kind (any instance; handles move with their doors)."""
-    h = s.home
-    for i in range(world.homes[h].place_count[kind]):
-        box = kind - (KINDS - 3)
-        if box >= 0:
-            moved_by_door(world, h, box, s.door[box], world.homes[h].place_target[kind, i], point)
-        else:
-            point[:] = world.homes[h].place_target[kind, i]
-        if near(s.pose[r], point[0], point[1], point[2]):
-            return True
-    return False
-
-
-@njit(cache=True, nogil=True)
-def object_in_place(world, s, i, kind):
-    """Whether object i lies in the placement volume of a receptacle kind."""
-    h = s.home
-    box = kind - (KINDS - 3)
-    for n in range(world.homes[h].place_count[kind]):
-        x = s.thing[i, 0] - world.homes[h].place_center[kind, n, 0]
-        y = s.thing[i, 1] - world.homes[h].place_center[kind, n, 1]
-        z = s.thing[i, 2] - world.homes[h].place_center[kind, n, 2]
-        if box >= 0:
-            x -= world.homes[h].door_motion[box, 0] * s.door[box]
-            y -= world.homes[h].door_motion[box, 1] * s.door[box]
-            z -= world.homes[h].door_motion[box, 2] * s.door[box]
-        yaw, half = world.homes[h].place_yaw[kind, n], world.homes[h].place_half[kind, n]
-        cosine, sine = np.cos(yaw), np.sin(yaw)
-        if abs(cosine * x - sine * z) <= half[0] and abs(y) <= half[1] and abs(sine * x + cosine * z) <= half[2]:
-            return True
-    return False
-
-
-@njit(cache=True, nogil=True)
-def write_predicates(world, state, which, out):
-    """The ground-truth bits of spec section 6 into out [E, R, P] uint8, own robot's block first."""
-    homes, robots = which.shape
-    point = np.empty(3)
-    for e in range(homes):
-        s = state[e]
-        for r in range(robots):
-            if not which[e, r]:
-                continue
-            row, episode = out[e, r], s.episode
-            for block in range(robots):
-                who = r if block == 0 else (block - 1 if block <= r else block)
-                pose, at = s.pose[who], 14 * block
-                for i in range(2):
-                    row[at + i] = near(pose, s.thing[i, 0], s.thing[i, 1], s.thing[i, 2])
-                    goal = world.episodes[episode].goal[i]
-                    row[at + 2 + i] = near(pose, goal[0], goal[1], goal[2])
-                for kind in range(KINDS):
-                    row[at + 4 + kind] = robot_near_place(world, s, who, kind, point)
-                row[14 * robots + block] = s.held[who] >= 0
-            at = 15 * robots
-            for i in range(2):
-                lying = not is_held(s, i)
-                for g in range(2):
-                    d = 0.0
-                    for k in range(3):
-                        d += (s.thing[i, k] - world.episodes[episode].goal[g, k]) ** 2
-                    row[at + 12 * i + g] = lying and d <= SUCCESS_RADIUS**2
-                for kind in range(KINDS):
-                    row[at + 12 * i + 2 + kind] = lying and object_in_place(world, s, i, kind)
-            for box in range(3):
-                row[at + 24 + box] = s.door[box] > OPEN_ENOUGH[box]
-
-
-@njit(cache=True, nogil=True)
-def write_privileged(state, horizon, which, bits, out):
-    """What only a critic in training may see, into out [E, R, P] float32: everything that decides how the episode goes on.
-
-    The predicates bits [E, R, B] uint8 (from `write_predicates`, for the same robots), then every robot's x, z (in units of
-    HALF_HOME) and sine and cosine of its yaw, own robot first, the share of time left, and which sub-goals are done.
-    """
-    homes, robots = which.shape
-    count = bits.shape[2]
-    for e in range(homes):
-        s = state[e]
-        for r in range(robots):
-            if not which[e, r]:
-                continue
-            row = out[e, r]
-            for k in range(count):
-                row[k] = bits[e, r, k]
-            for block in range(robots):
-                who = r if block == 0 else (block - 1 if block <= r else block)
-                at = count + 4 * block
-                row[at], row[at + 1] = s.pose[who, 0] / HALF_HOME, s.pose[who, 1] / HALF_HOME
-                row[at + 2], row[at + 3] = np.sin(s.pose[who, 2]), np.cos(s.pose[who, 2])
-            at = count + 4 * robots
-            row[at] = 1.0 - s.clock / horizon
-            for k in range(SUBGOALS):
-                row[at + 1 + k] = s.done_by[k] >= 0
-
-
-@njit(cache=True, nogil=True)
-def write_window(window, clock, which, out):
-    """Robots' last steps, oldest first and zero before the episode began, into out [E, R, W, 3] float32.
-
-    window [E, R, W, 3] and clock [E] are `State.window` and `State.clock`, or `Ended.window` and `Ended.steps`.
-    """
-    homes, robots = which.shape
-    length = window.shape[2]
-    for e in range(homes):
-        for r in range(robots):
-            if which[e, r]:
-                for k in range(length):
-                    step = clock[e] - length + k
-                    for c in range(3):
-                        out[e, r, k, c] = window[e, r, step % length, c] if step >= 0 else 0.0
-
+from housemates.sim.cameras import DOORS, PICTURES, Cameras
+from housemates.sim.rules import WINDOW, Numbers
+from housemates.sim.sensor_kernels import (
+    predicates_size,
+    privileged_size,
+    state_size,
+    write_gps_compass,
+    write_predicates,
+    write_privileged,
+    write_state,
+    write_window,
+)
+from housemates.sim.world import World
 
 ABSENT = (8.0, np.pi)
 """Distance (metres) and heading of the partner that the blind sense: always far off, behind their back."""
@@ -237,23 +41,19 @@ BLOCK = 14
 
 
 def blindfold(name: str, values: np.ndarray, robots: int) -> None:
-    """Take the partners out of the vectors `name` [n, K] of robots, in place; what lies and stands in the home stays."""
-    if name == "state":
-        values[:, FIRST_PARTNER::2], values[:, FIRST_PARTNER + 1 :: 2] = ABSENT
-    elif name == "predicates":
-        values[:, BLOCK : BLOCK * robots] = 0
-        values[:, BLOCK * robots + 1 : (BLOCK + 1) * robots] = 0
+    """Take the partners out of the values `name` [n, ...] of robots, in place; what lies and stands in the home stays."""
+    hide = SENSORS.find(name).hides_partner
+    if hide is not None:
+        hide(values, robots)
 
 
 def sensed_alone(name: str, values: np.ndarray, robots: int) -> np.ndarray:
-    """Vectors `name` [n, K] of robots alone in their homes, as policies for `robots` expect them: the others are absent."""
-    n, others = len(values), robots - 1
-    if name == "state":
-        return np.concatenate([values, np.tile(np.array(ABSENT, values.dtype), (n, others))], axis=1)
-    if name == "predicates":
-        own, holding, rest = np.split(values, [BLOCK, BLOCK + 1], axis=1)
-        blocks, bits = np.zeros((n, BLOCK * others), values.dtype), np.zeros((n, others), values.dtype)
-        return np.concatenate([own, blocks, holding, bits, rest], axis=1)
+    """Values `name` [n, ...] of robots alone in their homes, as policies for `robots` expect them: the others are absent."""
+    sensor = SENSORS.find(name)
+    if sensor.alone is not None:
+        return sensor.alone(values, robots)
+    if sensor.size(1) != sensor.size(robots):
+        raise ValueError(f"the sensor '{name}' does not say what a robot alone senses - give it `alone`")
     return values
 
 
@@ -282,3 +82,208 @@ def draw_without_partners(cameras: Cameras, name: str, records: np.ndarray, whic
         camera = fetch.base_to_world(records["pose"][mine, robot]) @ cameras.body.camera
         cameras.draw(name, mine, camera, out, mine * robots + robot)
         template[mine] = kept
+
+
+Kernel = Callable[[World, np.ndarray, Numbers, np.ndarray, np.ndarray], None]
+"""kernel(world, state, rules, which, out) writes the rows of the robots in the mask which [E, R] into out [E, R, ...]; state is
+[E] STATE records. Plain Python, or compiled with numba and without the GIL."""
+FARTHEST = 100.0
+"""No home is wider than this, metres: the bound of distances and depths."""
+
+
+@dataclass(frozen=True)
+class Sensor:
+    """One observation of a robot."""
+
+    name: str
+    """What users call it: letters, digits and underscores."""
+    shape: tuple[int, ...] | Callable[[int], tuple[int, ...]]
+    """Of one robot's observation, or a function of how many robots there are; nothing for pictures."""
+    dtype: type
+    """Number type of the values."""
+    bounds: tuple[Any, Any] | Callable[[int], tuple[Any, Any]]
+    """Lowest and highest value (numbers or arrays of that shape), or a function of how many robots there are."""
+    kernel: Kernel | None
+    """Writes it; None for pictures."""
+    meaning: str
+    """One sentence with units, for documentation and datasets."""
+    hides_partner: Callable[[np.ndarray, int], None] | None = None
+    """Takes partners out of values [n, ...] of robots in homes with so many, in place; None: it tells nothing of partners."""
+    alone: Callable[[np.ndarray, int], np.ndarray] | None = None
+    """Gives values [n, ...] of lone robots the shape for so many robots; None: the shape is the same for any number."""
+    channels: int = 0
+    """Of a picture, whose side is chosen by whoever asks; 0 for what is no picture."""
+    types: tuple[str, ...] = ()
+    """Number types in which policies take it; none: its own."""
+    environment_dtype: type | None = None
+    """Number type in environments, if it is another one: there depth is metres."""
+    training_only: bool = False
+    """Whether only critics may see it, in training."""
+
+    def __post_init__(self) -> None:
+        if not self.name.isidentifier():
+            raise ValueError(f"a sensor called '{self.name}' - use letters, digits and underscores")
+        if (self.kernel is None) != (self.channels > 0):
+            raise ValueError(f"the sensor '{self.name}' has no kernel that writes it - give one")
+
+    def size(self, robots: int) -> tuple[int, ...]:
+        """Shape of one robot's observation where there are so many robots; () for pictures."""
+        return tuple(self.shape if isinstance(self.shape, tuple) else self.shape(robots))
+
+    def limits(self, robots: int) -> tuple[Any, Any]:
+        """Lowest and highest value where there are so many robots."""
+        return self.bounds if isinstance(self.bounds, tuple) else self.bounds(robots)
+
+    @property
+    def vector(self) -> bool:
+        """Whether policies can take it as a vector."""
+        return not self.channels and not self.training_only and len(self.size(2)) == 1
+
+
+def _state_bounds(robots: int) -> tuple[np.ndarray, np.ndarray]:
+    polar_count = (state_size(robots) - 8) // 2
+    low = [-np.pi] * 7 + [0.0] + [0.0, -np.pi] * polar_count
+    high = [np.pi] * 7 + [1.0] + [FARTHEST, np.pi] * polar_count
+    return np.array(low, np.float32), np.array(high, np.float32)
+
+
+def _hide_in_state(values: np.ndarray, robots: int) -> None:
+    values[:, FIRST_PARTNER::2], values[:, FIRST_PARTNER + 1 :: 2] = ABSENT
+
+
+def _state_alone(values: np.ndarray, robots: int) -> np.ndarray:
+    return np.concatenate([values, np.tile(np.array(ABSENT, values.dtype), (len(values), robots - 1))], axis=1)
+
+
+def _hide_in_predicates(values: np.ndarray, robots: int) -> None:
+    values[:, BLOCK : BLOCK * robots] = 0
+    values[:, BLOCK * robots + 1 : (BLOCK + 1) * robots] = 0
+
+
+def _predicates_alone(values: np.ndarray, robots: int) -> np.ndarray:
+    n, others = len(values), robots - 1
+    own, holding, rest = np.split(values, [BLOCK, BLOCK + 1], axis=1)
+    blocks, bits = np.zeros((n, BLOCK * others), values.dtype), np.zeros((n, others), values.dtype)
+    return np.concatenate([own, blocks, holding, bits, rest], axis=1)
+
+
+def _privileged(world: World, state: np.ndarray, rules: Numbers, which: np.ndarray, out: np.ndarray) -> None:
+    bits = np.zeros((*which.shape, predicates_size(which.shape[1])), np.uint8)
+    write_predicates(world, state, which, bits)
+    write_privileged(state, rules.horizon, which, bits, out)
+
+
+def _window(world: World, state: np.ndarray, rules: Numbers, which: np.ndarray, out: np.ndarray) -> None:
+    write_window(state["window"][:, : which.shape[1]], state["clock"], which, out)
+
+
+def _picture(name: str, bounds: tuple[float, float], meaning: str, types: tuple[str, ...] = (), **more: Any) -> Sensor:
+    channels, dtype = PICTURES[name]
+    return Sensor(name, (), dtype, bounds, None, meaning, channels=channels, types=types, **more)
+
+
+SENSORS: Table[Sensor] = Table(
+    "observation",
+    "housemates.sensors",
+    Sensor,
+    (
+        Sensor(
+            "state",
+            lambda robots: (state_size(robots),),
+            np.float32,
+            _state_bounds,
+            lambda world, state, rules, which, out: write_state(world, state, which, out),
+            "7 arm joints (radians), is_holding, then distance (metres) and heading (radians, positive to the right) of start "
+            "0, start 1, goal 0, goal 1 and every partner, nearest first",
+            _hide_in_state,
+            _state_alone,
+        ),
+        Sensor(
+            "predicates",
+            lambda robots: (predicates_size(robots),),
+            np.uint8,
+            (0, 1),
+            lambda world, state, rules, which, out: write_predicates(world, state, which, out),
+            "ground-truth bits: robot_at and is_holding (own robot first), object_at, is_open",
+            _hide_in_predicates,
+            _predicates_alone,
+            types=("uint8", "bool", "float32"),
+        ),
+        Sensor(
+            "gps_compass",
+            (3,),
+            np.float32,
+            (np.array([-FARTHEST, -FARTHEST, -np.pi], np.float32), np.array([FARTHEST, FARTHEST, np.pi], np.float32)),
+            lambda world, state, rules, which, out: write_gps_compass(state, which, out),
+            "metres ahead, metres to the right, radians turned right since the start of the episode",
+        ),
+        Sensor(
+            "window",
+            (WINDOW, 3),
+            np.float32,
+            (-FARTHEST, FARTHEST),
+            _window,
+            "x, z (metres) and executed decision of the last 40 steps, oldest first",
+        ),
+        Sensor(
+            "privileged",
+            lambda robots: (privileged_size(robots),),
+            np.float32,
+            (-FARTHEST, FARTHEST),
+            _privileged,
+            "predicates, every robot's x, z (in units of 5 metres), sine and cosine of its yaw, "
+            "share of time left, sub-goals done",
+            training_only=True,
+        ),
+        _picture(
+            "depth",
+            (0.0, FARTHEST),
+            "head camera, inverse depth: round(255 min(1, 0.5 / metres along its axis)), 0 where nothing is hit",
+            ("uint8", "uint16", "float32"),
+            environment_dtype=np.float32,
+        ),
+        _picture("rgb", (0, 255), "head camera, flat-shaded colours"),
+        _picture(
+            "segmentation",
+            (-1, np.iinfo(np.int16).max),
+            "label of each pixel: of the home, 1000 + robot, 2000 + target object, 3000 other objects, -1 nothing",
+        ),
+    ),
+)
+"""All observations that are known here, by name."""
+SETS = {
+    "state": ("state", "predicates"),
+    "depth": ("depth", "state"),
+    "blind": ("state",),
+    "predicates": ("predicates",),
+    "rgb": ("rgb", "state"),
+}
+"""What a word for several observations stands for, where a policy is trained."""
+
+
+def register_sensor(sensor: Sensor) -> Sensor:
+    """Make a sensor known by its name to everything in this process; returns it."""
+    return SENSORS.register(sensor)
+
+
+def sensor_names(text: str) -> tuple[str, ...]:
+    """The observations that a word of SETS or names with plus signs between them (state+gps_compass) stand for."""
+    if text in SETS:
+        return SETS[text]
+    names = tuple(text.split("+"))
+    if len(names) == 1 and names[0] not in SENSORS.everything():
+        raise ValueError(f"no observations '{text}' - {nearest(text, [*SETS, *SENSORS])} (several: state+gps_compass)")
+    for name in names:
+        SENSORS.find(name)
+    return names
+
+
+def resolve_sensors(text: str) -> str:
+    """The word for observations that a user names; sensors that are given as package.module:NAME are registered."""
+    names = [SENSORS.named(name).name if ":" in name else name for name in text.split("+")]
+    return sensors_word(sensor_names("+".join(names)))
+
+
+def sensors_word(names: Sequence[str]) -> str:
+    """The inverse of `sensor_names`."""
+    return next((word for word, known in SETS.items() if known == tuple(names)), "+".join(names))

@@ -15,6 +15,7 @@ from housemates.sim.skills import BLOCKED
 from housemates.sim.state import blank
 from housemates.tasks.actions import VERBS, door_of, subgoal_codes
 from housemates.tasks.episodes import Episodes
+from housemates.tasks.task import MOST_STEPS
 from housemates.tasks.tasks import get_task
 
 SMALLEST = 0.03
@@ -144,7 +145,7 @@ EPISODE = np.dtype(
 """One episode."""
 
 
-PLANS, PLAN_STEPS = 5, 12
+PLANS, PLAN_STEPS = 5, MOST_STEPS
 TASK = np.dtype(
     [
         ("door_start", "f8", (3,)),  # Joint values at the start of an episode

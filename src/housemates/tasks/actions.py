@@ -17,17 +17,72 @@ GOALS = ("goal0", "goal1")
 ENTITIES = OBJECTS + GOALS + RECEPTACLES
 """The 14 things a robot can be at, in the order of the navigate actions (spec section 4)."""
 
-ACTIONS = (
-    *(f"nav {entity}" for entity in ENTITIES),
-    *(f"pick {entity}" for entity in OBJECTS),
-    *(f"place {entity}" for entity in GOALS),
-    *(f"open {entity}" for entity in OPENABLE),
-    "no-op",
-    "move-forward",
-    "turn-left",
-    "turn-right",
+PLACES = {
+    "table_01": "table",
+    "table_02": "second table",
+    "tvstand": "TV stand",
+    "drawer_right": "right drawer",
+    "drawer_left": "left drawer",
+}
+"""Receptacles whose names need other words."""
+
+
+def entity_words(entity: str) -> str:
+    """What people call one of ENTITIES; the two objects, at their goals too, are {0} and {1}, to be filled in."""
+    for number, names in enumerate(zip(OBJECTS, GOALS, strict=True)):
+        if entity in names:
+            return f"{{{number}}}"
+    return PLACES.get(entity, entity.replace("_", " "))
+
+
+@dataclass(frozen=True)
+class Action:
+    """One decision with its words. In words the two objects are {0} and {1}, to be filled in."""
+
+    verb: str
+    """`nav`, `pick`, `place`, `open`, or the whole name."""
+    entity: str
+    """One of ENTITIES, nothing for the primitives."""
+    kind: str
+    """`navigate`, `manipulate`, `wait` or `drive`."""
+    imperative: str
+    """`go to the sofa`."""
+    caption: str
+    """The same of a robot: `goes to the sofa`."""
+    short: str
+    """The same for a narrow band of a timeline: `to sofa`; nothing for primitives that last one step."""
+
+    @property
+    def name(self) -> str:
+        """What rows, files and ACTIONS call it: `nav sofa`."""
+        return f"{self.verb} {self.entity}" if self.entity else self.verb
+
+
+def _navigate(entity: str) -> Action:
+    what = entity_words(entity)
+    if entity in GOALS:
+        return Action("nav", entity, "navigate", f"bring the {what}", f"brings the {what}", f"bring {what}")
+    return Action("nav", entity, "navigate", f"go to the {what}", f"goes to the {what}", f"to {what}")
+
+
+def _manipulate(verb: str, entity: str) -> Action:
+    what = entity_words(entity)
+    return Action(verb, entity, "manipulate", f"{verb} the {what}", f"{verb}s the {what}", verb)
+
+
+ACTION_TABLE = (
+    *(_navigate(entity) for entity in ENTITIES),
+    *(_manipulate("pick", entity) for entity in OBJECTS),
+    *(_manipulate("place", entity) for entity in GOALS),
+    *(_manipulate("open", entity) for entity in OPENABLE),
+    Action("no-op", "", "wait", "wait", "waits", "waits"),
+    Action("move-forward", "", "drive", "drive ahead", "drives ahead", ""),
+    Action("turn-left", "", "drive", "turn left", "turns left", ""),
+    Action("turn-right", "", "drive", "turn right", "turns right", ""),
 )
 """The 25 decisions of the paper (appendix C.2), the same for every task."""
+ACTIONS = tuple(action.name for action in ACTION_TABLE)
+"""Their names."""
 NAVIGATE = ACTIONS.index("nav obj0")
 PICK = ACTIONS.index("pick obj0")
 PLACE = ACTIONS.index("place goal0")

@@ -19,7 +19,7 @@ import numpy as np
 from housemates.homes.files import FOLDER, MANIFEST, VERSION, homes_file, homes_hash, manifest, save_homes
 from housemates.io import write_whole
 from housemates.tasks.files import Episodes
-from housemates.tasks.tasks import TASKS
+from housemates.tasks.tasks import PAPER_TASKS
 
 
 def episodes_hash(episodes: Episodes) -> str:
@@ -79,7 +79,7 @@ def main(write: bool) -> int:
         found["homes"][split], found["episodes"][split] = homes_hash(homes), {}
         if write:
             save_homes(homes_file(split), homes, compressed=True)
-        for task in TASKS:
+        for task in (one.name for one in PAPER_TASKS):
             episodes = make_episodes(task, split, homes)
             found["episodes"][split][task] = episodes_hash(episodes)
             if write and split in SHIPPED:
@@ -91,7 +91,7 @@ def main(write: bool) -> int:
         return 0
     known = manifest()
     differ = [s for s in SPLITS if found["homes"][s] != known["homes"].get(s)]
-    differ += [f"{t} {s}" for s in SPLITS for t in TASKS if found["episodes"][s][t] != expected_hash(t, s)]
+    differ += [f"{t.name} {s}" for s in SPLITS for t in PAPER_TASKS if found["episodes"][s][t.name] != expected_hash(t.name, s)]
     print(f"benchmark version {known['version']}: {', '.join(differ) or 'nothing'} differs")
     return len(differ)
 

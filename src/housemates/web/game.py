@@ -37,7 +37,7 @@ from housemates.tasks.actions import (
 from housemates.tasks.episodes import Episodes
 from housemates.tasks.tasks import get_task
 from housemates.web.messages import Refused
-from housemates.web.phrases import buttons, instructions, subgoals, task_title
+from housemates.web.phrases import buttons, instructions, subgoals
 from housemates.web.validation import check_in_home
 from housemates.web.views import belief, episode_in_words, events_in_words, things_of
 
@@ -202,7 +202,7 @@ class Game:
         home = self.batch.homes[0]
         return {
             "task": self.task.name,
-            "title": f"{task_title(self.task.name)}, home {home.name}, episode {int(self.episode['id'][0])}",
+            "title": f"{self.task.title}, home {home.name}, episode {int(self.episode['id'][0])}",
             "home": home.name,
             "home_hash": home.content_hash,
             "episode_id": int(self.episode["id"][0]),

@@ -10,22 +10,11 @@ from typing import Any
 import numpy as np
 
 from housemates.agents.agent import Agent
-from housemates.recordings.captions import PLACES, TASKS, doing, short, told
+from housemates.recordings.captions import told
 from housemates.recordings.palette import ROBOTS, THEMES, depth_colours, named_colours
-from housemates.tasks.actions import ACTIONS, ENTITIES, GOALS, NO_OP, OBJECTS, PICK
+from housemates.tasks.actions import ACTION_TABLE, ENTITIES, GOALS, OBJECTS, entity_words
 from housemates.tasks.tasks import get_task
 
-SLOTS = ("{0}", "{1}")
-"""Names of the two objects in a template."""
-INSTRUCTIONS = {
-    "tidy_house": ("Bring both objects to their goals.",),
-    "set_table": (
-        "Bring the bowl to the table and the apple into the bowl, in any order.",
-        "The bowl is in the right drawer, the apple in the fridge. Both are closed: open them.",
-    ),
-    "prepare_groceries": ("Bring the object in the open fridge to the counter, and the object on the table into the fridge.",),
-}
-"""What a player reads before the game, by task."""
 SCRIPTS = {
     "script/solo": "script (whole task)",
     "script/first_half": "script (first object)",
@@ -40,13 +29,8 @@ FOR_ALL = ("Transparent copies of the objects show the goals.", "Share the work 
 
 def instructions(task: str) -> list[str]:
     """What a player reads before a game; a task without texts of its own is described by its sub-goals."""
-    own = INSTRUCTIONS.get(task) or (f"Sub-goals: {', '.join(subgoals(task, ('first object', 'second object')))}.",)
+    own = get_task(task).instructions or (f"Sub-goals: {', '.join(subgoals(task, ('first object', 'second object')))}.",)
     return [*own, *FOR_ALL]
-
-
-def task_title(task: str) -> str:
-    """The title of a task."""
-    return TASKS.get(task, task)
 
 
 def partner_title(partner: Agent) -> str:
@@ -67,8 +51,7 @@ def partner_title(partner: Agent) -> str:
 
 def subgoals(task: str, things: tuple[str, str]) -> list[str]:
     """The sub-goals of a task: `pick the bowl`. things: the names of the two objects."""
-    names = PLACES | dict(zip(OBJECTS, things, strict=True))
-    return [f"{s.verb} the {names.get(s.thing, s.thing)}" for s in get_task(task).subgoals]
+    return [f"{s.verb} the {entity_words(s.thing).format(*things)}" for s in get_task(task).subgoals]
 
 
 def buttons(task: str, things: tuple[str, str]) -> list[dict[str, Any]]:
@@ -80,7 +63,7 @@ def buttons(task: str, things: tuple[str, str]) -> list[dict[str, Any]]:
         for entity, title, verb in ((thing, f"Fetch the {name}", "pick"), (goal, f"Bring the {name}", "place"))
     ]
     closed = [goal.thing for goal in get_task(task).subgoals if goal.verb == "open"]
-    wanted += [(kind, f"Open the {PLACES.get(kind, kind)}", f"open {kind}") for kind in closed]
+    wanted += [(kind, f"Open the {entity_words(kind)}", f"open {kind}") for kind in closed]
     return [
         {
             "entity": ENTITIES.index(entity),
@@ -93,10 +76,9 @@ def buttons(task: str, things: tuple[str, str]) -> list[dict[str, Any]]:
 
 def actions() -> list[dict[str, str]]:
     """The 25 actions: name, kind, and templates of the caption, the imperative and the short form for a timeline."""
-    captions = [(doing(action, SLOTS), short(action, SLOTS)) for action in range(len(ACTIONS))]
     return [
-        {"name": name, "kind": action_kind(number), "doing": text, "imperative": imperative(text), "short": brief}
-        for number, (name, (text, brief)) in enumerate(zip(ACTIONS, captions, strict=True))
+        {"name": row.name, "kind": row.kind, "doing": row.caption, "imperative": row.imperative, "short": row.short}
+        for row in ACTION_TABLE
     ]
 
 
@@ -105,23 +87,14 @@ def entities() -> list[dict[str, Any]]:
     found = []
     for name in ENTITIES:
         thing = OBJECTS.index(name) if name in OBJECTS else GOALS.index(name) if name in GOALS else None
-        works = [n for n, action in enumerate(ACTIONS) if action.partition(" ")[2] == name]
+        works = [n for n, action in enumerate(ACTION_TABLE) if action.entity == name]
         found.append({"name": name, "title": entity_title(name), "object": thing, "actions": works})
     return found
 
 
 def entity_title(entity: str) -> str:
     """The template of an entity's title: `{0}`, `goal of the {0}`, `sofa`."""
-    if entity in OBJECTS:
-        return SLOTS[OBJECTS.index(entity)]
-    if entity in GOALS:
-        return f"goal of the {SLOTS[GOALS.index(entity)]}"
-    return PLACES.get(entity, entity)
-
-
-def action_kind(action: int) -> str:
-    """`navigate`, `manipulate`, `wait` or `drive`."""
-    return "navigate" if action < PICK else "manipulate" if action < NO_OP else "wait" if action == NO_OP else "drive"
+    return f"goal of the {entity_words(entity)}" if entity in GOALS else entity_words(entity)
 
 
 def imperative(caption: str) -> str:

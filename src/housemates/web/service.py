@@ -14,15 +14,16 @@ from typing import Any
 from housemates import __version__
 from housemates.agents.agent import Agent
 from housemates.homes.home import Home
-from housemates.recordings.captions import ENDS, TASKS
+from housemates.recordings.captions import ENDS
 from housemates.recordings.recording import Recording
 from housemates.sim.state import MOST_ROBOTS
-from housemates.tasks.episodes import SIZES, Episodes, load_episodes
+from housemates.tasks.episodes import Episodes, episode_count, load_episodes
+from housemates.tasks.tasks import TASKS, task_title
 from housemates.web.game import KEYS, PERSON, Game, everybody, new_game, swap
 from housemates.web.games import CONSENT, save_game
 from housemates.web.library import Library
 from housemates.web.messages import FLAGS, PIXELS, Refused, frame_layout
-from housemates.web.phrases import actions, entities, instructions, palette, partner_title, task_title
+from housemates.web.phrases import actions, entities, instructions, palette, partner_title
 from housemates.web.security import tokens_match
 from housemates.web.session import Client, Session, Sessions
 from housemates.web.training import TrainingRun
@@ -78,9 +79,11 @@ class Service:
             "mode": self.options.mode,
             "recording": first,
             "run": next(iter(self.runs), None),
-            "tasks": [{"name": name, "title": task_title(name), "instructions": instructions(name)} for name in TASKS],
+            "tasks": [
+                {"name": name, "title": task_title(name), "instructions": instructions(name)} for name in TASKS.everything()
+            ],
             "demo": DEMO,
-            "episodes": SIZES[self.options.split],
+            "episodes": episode_count(self.options.split),
             "partners": [
                 {"name": p.name, "title": partner_title(p), "kind": p.kind, "task": p.meta.get("task") or None}
                 for p in self.partners.values()
@@ -120,8 +123,8 @@ class Service:
         """The game that `new_game` or `swap` asks for, and more fields for the page; called in a thread."""
         if message["type"] == "new_game":
             task = message["task"]
-            if task not in TASKS:
-                raise Refused(f"no such task - choose one of: {', '.join(TASKS)}")
+            if task not in (known := TASKS.everything()):
+                raise Refused(f"no such task - choose one of: {', '.join(known)}")
             team = self._team(message["robots"], task)
             episodes, homes = self._load(task)
             if message["episode"] >= len(episodes):

@@ -14,16 +14,16 @@ import numpy as np
 
 from housemates.homes.home import Home
 from housemates.homes.objects import OBJECTS
-from housemates.recordings.captions import TASKS
 from housemates.recordings.events import KINDS
 from housemates.recordings.recording import ARM_UNIT, DECISION, FRAMES, LONGEST, MOST_DECISIONS, Recording
 from housemates.sim.state import MOST_ROBOTS, OUTCOMES
 from housemates.sim.world import PLAN_STEPS, PLANS
 from housemates.tasks.actions import ACTIONS
 from housemates.tasks.files import ARRAYS, OPTIONAL
+from housemates.tasks.tasks import known_task
 from housemates.web.messages import FRAME
 
-HOME_NAME = re.compile(r"(train|dev|eval|test)/\d{2}|[A-Za-z0-9_]{1,64}")
+HOME_NAME = re.compile(r"(train|dev|eval|test|varied|kitchens)/\d{2}|seeds/\d{1,9}|[A-Za-z0-9_ -]{1,64}")
 FAR = 1000.0
 """Metres from the origin beyond which nothing can be."""
 TURNS = 100.0
@@ -101,7 +101,7 @@ def check_in_home(recording: Recording, home: Home) -> None:
 
 def _check_header(header: Mapping[str, Any]) -> None:
     robots, steps = header["robots"], header["steps"]
-    if header["task"] not in TASKS or header["outcome"] not in OUTCOMES:
+    if known_task(header["task"]) is None or header["outcome"] not in OUTCOMES:
         raise ValueError("an unknown task or outcome")
     texts = [header[key] for key in ("home", "home_hash", "split", "version", "digest")]
     if not isinstance(robots, list) or not 1 <= len(robots) <= MOST_ROBOTS:

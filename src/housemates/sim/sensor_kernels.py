@@ -1,0 +1,222 @@
+"""The kernels of the sensors that are vectors: each writes the rows of the robots that are asked for into a buffer."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from housemates.sim.skills import OPEN_ENOUGH, is_held, wrap
+from housemates.tasks.actions import REACH, SUCCESS_RADIUS
+from housemates.tasks.task import MOST_SUBGOALS
+
+KINDS = 10
+"""Receptacle kinds that actions and predicates name."""
+SUBGOALS = MOST_SUBGOALS
+HALF_HOME = 5.0
+"""Metres by which positions are divided in `privileged`."""
+
+
+def state_size(robots: int) -> int:
+    """Length of the `state` vector: 18 for two robots."""
+    return 16 + 2 * (robots - 1)
+
+
+def predicates_size(robots: int) -> int:
+    """Length of the `predicates` vector: 57 for two robots."""
+    return 14 * robots + robots + 24 + 3
+
+
+def privileged_size(robots: int) -> int:
+    """Length of the `privileged` vector: 72 for two robots."""
+    return predicates_size(robots) + 4 * robots + 1 + SUBGOALS
+
+
+@njit(cache=True, nogil=True)
+def polar(pose, x, z, out):
+    """Distance (metres) and heading (radians, positive to the right) of a floor point from a pose (x, z, yaw)."""
+    dx, dz = x - pose[0], z - pose[1]
+    out[0] = np.sqrt(dx * dx + dz * dz)
+    out[1] = -wrap(np.arctan2(-dz, dx) - pose[2]) if out[0] > 0 else 0.0
+
+
+@njit(cache=True, nogil=True)
+def write_state(world, state, which, out):
+    """`state` of every robot in the mask which [E, R] into out [E, R, 16 + 2 (R - 1)] float32; partners nearest first."""
+    homes, robots = which.shape
+    for e in range(homes):
+        s = state[e]
+        for r in range(robots):
+            if not which[e, r]:
+                continue
+            pose, row, episode = s.pose[r], out[e, r], s.episode
+            for j in range(7):
+                row[j] = s.arm[r, j]
+            row[7] = 1.0 if s.held[r] >= 0 else 0.0
+            for i in range(2):
+                polar(
+                    pose, world.episodes[episode].start[i, 0], world.episodes[episode].start[i, 2], row[8 + 2 * i : 10 + 2 * i]
+                )
+                polar(
+                    pose, world.episodes[episode].goal[i, 0], world.episodes[episode].goal[i, 2], row[12 + 2 * i : 14 + 2 * i]
+                )
+            taken = 1 << r
+            for k in range(robots - 1):
+                best, chosen = np.inf, 0
+                for other in range(robots):
+                    d = (s.pose[other, 0] - pose[0]) ** 2 + (s.pose[other, 1] - pose[1]) ** 2
+                    if not (taken >> other) & 1 and d < best:
+                        best, chosen = d, other
+                taken |= 1 << chosen
+                polar(pose, s.pose[chosen, 0], s.pose[chosen, 1], row[16 + 2 * k : 18 + 2 * k])
+
+
+@njit(cache=True, nogil=True)
+def write_gps_compass(state, which, out):
+    """Egomotion since the start of the episode into out [E, R, 3] float32: metres ahead, metres right, radians right."""
+    homes, robots = which.shape
+    for e in range(homes):
+        s = state[e]
+        for r in range(robots):
+            if which[e, r]:
+                dx, dz = s.pose[r, 0] - s.spawn[r, 0], s.pose[r, 1] - s.spawn[r, 1]
+                cosine, sine = np.cos(s.spawn[r, 2]), np.sin(s.spawn[r, 2])
+                out[e, r, 0] = cosine * dx - sine * dz
+                out[e, r, 1] = sine * dx + cosine * dz
+                out[e, r, 2] = -wrap(s.pose[r, 2] - s.spawn[r, 2])
+
+
+@njit(cache=True, nogil=True)
+def near(pose, x, y, z):
+    """Whether a robot's base is within REACH of a point."""
+    return (x - pose[0]) ** 2 + y * y + (z - pose[1]) ** 2 <= REACH * REACH
+
+
+@njit(cache=True, nogil=True)
+def moved_by_door(world, h, box, value, p, out):
+    """The point p [3], given at joint zero, after door `box` of home h has moved to `value`."""
+    axis, origin = world.homes[h].door_axis[box], world.homes[h].door_origin[box]
+    if not world.homes[h].door_turns[box]:
+        for k in range(3):
+            out[k] = p[k] + axis[k] * value
+        return
+    c, s = np.cos(value), np.sin(value)
+    dx, dy, dz = p[0] - origin[0], p[1] - origin[1], p[2] - origin[2]
+    dot = (axis[0] * dx + axis[1] * dy + axis[2] * dz) * (1 - c)
+    out[0] = origin[0] + c * dx + s * (axis[1] * dz - axis[2] * dy) + dot * axis[0]
+    out[1] = origin[1] + c * dy + s * (axis[2] * dx - axis[0] * dz) + dot * axis[1]
+    out[2] = origin[2] + c * dz + s * (axis[0] * dy - axis[1] * dx) + dot * axis[2]
+
+
+@njit(cache=True, nogil=True)
+def robot_near_place(world, s, r, kind, point):
+    """Whether robot r is within REACH of a receptacle kind (any instance; handles move with their doors)."""
+    h = s.home
+    for i in range(world.homes[h].place_count[kind]):
+        box = kind - (KINDS - 3)
+        if box >= 0:
+            moved_by_door(world, h, box, s.door[box], world.homes[h].place_target[kind, i], point)
+        else:
+            point[:] = world.homes[h].place_target[kind, i]
+        if near(s.pose[r], point[0], point[1], point[2]):
+            return True
+    return False
+
+
+@njit(cache=True, nogil=True)
+def object_in_place(world, s, i, kind):
+    """Whether object i lies in the placement volume of a receptacle kind."""
+    h = s.home
+    box = kind - (KINDS - 3)
+    for n in range(world.homes[h].place_count[kind]):
+        x = s.thing[i, 0] - world.homes[h].place_center[kind, n, 0]
+        y = s.thing[i, 1] - world.homes[h].place_center[kind, n, 1]
+        z = s.thing[i, 2] - world.homes[h].place_center[kind, n, 2]
+        if box >= 0:
+            x -= world.homes[h].door_motion[box, 0] * s.door[box]
+            y -= world.homes[h].door_motion[box, 1] * s.door[box]
+            z -= world.homes[h].door_motion[box, 2] * s.door[box]
+        yaw, half = world.homes[h].place_yaw[kind, n], world.homes[h].place_half[kind, n]
+        cosine, sine = np.cos(yaw), np.sin(yaw)
+        if abs(cosine * x - sine * z) <= half[0] and abs(y) <= half[1] and abs(sine * x + cosine * z) <= half[2]:
+            return True
+    return False
+
+
+@njit(cache=True, nogil=True)
+def write_predicates(world, state, which, out):
+    """The ground-truth bits of spec section 6 into out [E, R, P] uint8, own robot's block first."""
+    homes, robots = which.shape
+    point = np.empty(3)
+    for e in range(homes):
+        s = state[e]
+        for r in range(robots):
+            if not which[e, r]:
+                continue
+            row, episode = out[e, r], s.episode
+            for block in range(robots):
+                who = r if block == 0 else (block - 1 if block <= r else block)
+                pose, at = s.pose[who], 14 * block
+                for i in range(2):
+                    row[at + i] = near(pose, s.thing[i, 0], s.thing[i, 1], s.thing[i, 2])
+                    goal = world.episodes[episode].goal[i]
+                    row[at + 2 + i] = near(pose, goal[0], goal[1], goal[2])
+                for kind in range(KINDS):
+                    row[at + 4 + kind] = robot_near_place(world, s, who, kind, point)
+                row[14 * robots + block] = s.held[who] >= 0
+            at = 15 * robots
+            for i in range(2):
+                lying = not is_held(s, i)
+                for g in range(2):
+                    d = 0.0
+                    for k in range(3):
+                        d += (s.thing[i, k] - world.episodes[episode].goal[g, k]) ** 2
+                    row[at + 12 * i + g] = lying and d <= SUCCESS_RADIUS**2
+                for kind in range(KINDS):
+                    row[at + 12 * i + 2 + kind] = lying and object_in_place(world, s, i, kind)
+            for box in range(3):
+                row[at + 24 + box] = s.door[box] > OPEN_ENOUGH[box]
+
+
+@njit(cache=True, nogil=True)
+def write_privileged(state, horizon, which, bits, out):
+    """What only a critic in training may see, into out [E, R, P] float32: everything that decides how the episode goes on.
+
+    The predicates bits [E, R, B] uint8 (from `write_predicates`, for the same robots), then every robot's x, z (in units of
+    HALF_HOME) and sine and cosine of its yaw, own robot first, the share of time left, and which sub-goals are done.
+    """
+    homes, robots = which.shape
+    count = bits.shape[2]
+    for e in range(homes):
+        s = state[e]
+        for r in range(robots):
+            if not which[e, r]:
+                continue
+            row = out[e, r]
+            for k in range(count):
+                row[k] = bits[e, r, k]
+            for block in range(robots):
+                who = r if block == 0 else (block - 1 if block <= r else block)
+                at = count + 4 * block
+                row[at], row[at + 1] = s.pose[who, 0] / HALF_HOME, s.pose[who, 1] / HALF_HOME
+                row[at + 2], row[at + 3] = np.sin(s.pose[who, 2]), np.cos(s.pose[who, 2])
+            at = count + 4 * robots
+            row[at] = 1.0 - s.clock / horizon
+            for k in range(SUBGOALS):
+                row[at + 1 + k] = s.done_by[k] >= 0
+
+
+@njit(cache=True, nogil=True)
+def write_window(window, clock, which, out):
+    """Robots' last steps, oldest first and zero before the episode began, into out [E, R, W, 3] float32.
+
+    window [E, R, W, 3] and clock [E] are `State.window` and `State.clock`, or `Ended.window` and `Ended.steps`.
+    """
+    homes, robots = which.shape
+    length = window.shape[2]
+    for e in range(homes):
+        for r in range(robots):
+            if which[e, r]:
+                for k in range(length):
+                    step = clock[e] - length + k
+                    for c in range(3):
+                        out[e, r, k, c] = window[e, r, step % length, c] if step >= 0 else 0.0
