@@ -82,6 +82,10 @@ def test_scripts_are_found_by_name_and_moved_by_the_simulator():
     assert (found.kind, found.script, load(found)) == ("script", "first_half", None)
 
 
+def test_a_script_needs_no_prefix():
+    assert resolve("solo") == resolve("script/solo")
+
+
 def test_an_unknown_script_is_told():
     with pytest.raises(ValueError, match="no scripted robot 'lazy'"):
         resolve("script/lazy")

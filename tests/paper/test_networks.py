@@ -7,8 +7,10 @@ import pytest
 import torch
 from torch import nn
 
+import housemates
 from helpers.batches import episodes, home, make
 from helpers.learners import trainer
+from housemates.agents.actors import Actor, views
 from housemates.agents.agent import learned
 from housemates.evaluation.play import play
 from housemates.policies.checkpoint import save_policy
@@ -192,13 +194,12 @@ def test_in_training_the_network_sees_metres_by_ten_without_steps(tmp_path):
 
 def test_in_evaluation_it_sees_the_same_and_laptop_networks_see_bytes():
     paper, laptop = Policy(SMALL), Policy(PolicyConfig.laptop(hidden=8, features=8))
-    seen, types = shown(paper), set()
-    laptop.encoder.register_forward_pre_hook(lambda module, given: types.add(given[0]["depth"].dtype))
+    seen = shown(paper)
     play(episodes().take(np.arange(1)), [home()], [[paper, laptop]])
     levels = torch.cat([batch.reshape(-1) for batch in seen]).unique()
     assert len(levels) > 1000
     assert 0 <= levels.min() < levels.max() <= 1
-    assert types == {torch.uint8}
+    assert {view.kind for view in views(Actor(laptop), make(size=1)) if view.name == "depth"} == {np.uint8}
 
 
 def test_on_the_page_it_sees_the_same(tmp_path):
@@ -207,4 +208,15 @@ def test_on_the_page_it_sees_the_same(tmp_path):
     actors = actors_of(batch, [learned(tmp_path / "policy", "x"), PERSON])
     seen = shown(actors.actors[0].policy)
     actors.decide(batch.decide, np.zeros((1, 2), int))
+    assert len(seen[0].unique()) > 1000
+
+
+def test_as_a_partner_in_an_environment_it_sees_the_same(tmp_path):
+    save_policy(tmp_path / "policy", Policy(SMALL), {})
+    env = housemates.make_vec(
+        "tidy_house", partner=str(tmp_path / "policy"), homes=[home()], episodes=episodes(), observations=("state",)
+    )
+    seen = shown(env.partners[0].given[0].policy)
+    env.reset(seed=0)
+    env.step(np.zeros(1, int))
     assert len(seen[0].unique()) > 1000

@@ -43,7 +43,7 @@ class Agent:
     latent: int = -1
     """Of a latent policy."""
     script: str = ""
-    """A key of `sim.scripted.SCRIPTS`."""
+    """A key of `sim.scripts.SCRIPTS`."""
     meta: dict[str, Any] = field(default_factory=dict, hash=False)
     """What is known of it: observations, task, seed, decisions, method, environment, sha256, holdout, success ..."""
 

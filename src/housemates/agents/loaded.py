@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import torch
 
-from housemates.agents.agent import Agent, load, resolve
+from housemates.agents.actors import ActorGroup, load_actors
+from housemates.agents.agent import Agent, resolve
 
 
 class LoadedAgent:
@@ -16,12 +18,11 @@ class LoadedAgent:
 
     def __init__(self, agent: Agent, greedy: bool = False, seed: int = 0) -> None:
         """agent: a learned policy, a latent, the random policy or a function; seed: of the sampled actions."""
-        policy: Any = load(agent)
-        if policy is None:
+        if agent.kind in ("script", "person"):
             raise ValueError(f"'{agent.name}' is moved by the simulator or a person - use it as partner of housemates.make")
-        self.agent, self.policy, self.greedy = agent, policy, greedy
-        self.generator = torch.Generator().manual_seed(seed)
-        self.memory: torch.Tensor = policy.initial_memory(0)
+        actor = replace(load_actors([agent])[agent], generator=torch.Generator().manual_seed(seed))
+        self.agent, self.actor, self.greedy = agent, actor, greedy
+        self.group = ActorGroup([0], [actor], 0)
 
     @property
     def name(self) -> str:
@@ -29,16 +30,27 @@ class LoadedAgent:
         return self.agent.name
 
     @property
+    def policy(self) -> Any:
+        """What acts."""
+        return self.actor.policy
+
+    @property
+    def memory(self) -> torch.Tensor:
+        """[n, M] the memory of the robots it moves."""
+        return self.group.memory
+
+    @property
     def observations(self) -> tuple[str, ...]:
         """What it sees, by name."""
-        return tuple(self.policy.config.observations)
+        return self.actor.observations
 
     def reset(self, n: int, which: np.ndarray | None = None) -> None:
         """Empty the memory: of n robots, or of those in the mask which [n] whose episode begins."""
+        empty = self.policy.initial_memory(n if which is None else int(np.sum(which)))
         if which is None:
-            self.memory = self.policy.initial_memory(n)
+            self.group.memory = empty
         else:
-            self.memory[torch.from_numpy(np.asarray(which, np.bool_))] = self.policy.initial_memory(int(np.sum(which)))
+            self.group.memory[torch.from_numpy(np.asarray(which, np.bool_))] = empty
 
     def act(self, observations: Mapping[str, np.ndarray]) -> np.ndarray:
         """Actions [n] int64 for observations [n, ...] by name; what it does not see is ignored. The memory moves on."""
@@ -46,13 +58,12 @@ class LoadedAgent:
         if lacking:
             raise ValueError(f"{self.name} sees {', '.join(self.observations)}, and '{lacking[0]}' is missing - give it too")
         seen = {name: torch.from_numpy(np.ascontiguousarray(observations[name])) for name in self.observations}
-        n = len(next(iter(seen.values()))) if seen else len(self.memory)
-        if n != len(self.memory):
-            raise ValueError(f"observations of {n} robots, the memory is of {len(self.memory)} - call reset({n}) first")
-        latent = torch.full((n,), self.agent.latent) if self.policy.config.latent else None
-        with torch.inference_mode():
-            decided = self.policy.act(seen, self.memory, latent, self.greedy, self.generator)
-        self.memory = decided.memory.clone()
+        memory = self.memory
+        n = len(next(iter(seen.values()))) if seen else len(memory)
+        if n != len(memory):
+            raise ValueError(f"observations of {n} robots, the memory is of {len(memory)} - call reset({n}) first")
+        decided = self.group.act(seen, memory, np.zeros(n, np.int64), np.full(n, self.actor.latent), self.greedy)
+        self.group.memory = decided.memory.clone()
         return decided.action.cpu().numpy()
 
 

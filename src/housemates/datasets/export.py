@@ -41,7 +41,7 @@ def export_recordings(
     """Write games with people as a dataset: the person's robot is the partner, the other one the agent.
 
     All must be of one task, with the same rules and robots. homes: those that are loaded already, by name. Otherwise as
-    `games.export_games`.
+    `export_games`.
     """
     check_choice("robots-of", robots_of, WHOSE)
     check_choice("only", only, KEPT)

@@ -182,10 +182,10 @@ class Batch:
         begin(self.world, self.records[home], robot, action)
 
     def script(self, robot: int, plan: int, homes: np.ndarray | slice = slice(None)) -> None:
-        """From the next reset on a robot follows a plan of `scripted.SCRIPTS`; it is neither asked nor interrupted."""
+        """From the next reset on a robot follows a plan of `scripts.SCRIPTS`; it is neither asked nor interrupted."""
         self._check_robot(robot)
         if plan not in SCRIPTS.values():
-            raise ValueError(f"there is no plan {plan} - choose one with scripted.script: {', '.join(SCRIPTS)}")
+            raise ValueError(f"there is no plan {plan} - choose one of: {', '.join(SCRIPTS)}")
         self.state.controllable[homes, robot] = False
         self.state.interruptible[homes, robot] = False
         self.state.script[homes, robot] = plan

@@ -52,7 +52,7 @@ class Slots:
     learns: np.ndarray
     """[E, R] bool, whether the player learns from this robot's decisions."""
     script: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int16))
-    """[E, R] int16, the plan (see `sim.scripted`) of robots that no player moves; may be left out where there are none."""
+    """[E, R] int16, the plan (see `sim.scripts`) of robots that no player moves; may be left out where there are none."""
 
     def __post_init__(self) -> None:
         if not self.script.size:
