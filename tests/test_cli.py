@@ -139,7 +139,7 @@ def test_json_nested_too_deep_is_one_line(tmp_path, capsys):
 
 
 def test_a_terminal_with_ascii_alone_gets_plain_signs():
-    code = "import sys; from housemates import cli\ncli.info = lambda: print('5 \\xb1 1 \\u2713 \\udcff')"
+    code = "import sys; from housemates.cli import main as cli\ncli.info = lambda: print('5 \\xb1 1 \\u2713 \\udcff')"
     code += "\nsys.exit(cli.main(['info']))"
     surroundings = os.environ | {"PYTHONUTF8": "0", "LANG": "C", "LC_ALL": "C", "PYTHONIOENCODING": "ascii"}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=surroundings)

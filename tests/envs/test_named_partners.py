@@ -80,6 +80,7 @@ def test_a_partner_that_was_found_is_a_partner(run):
 
 def test_a_latent_is_given_to_its_policy(latent_run, monkeypatch):
     given = []
+    monkeypatch.setattr("housemates.agents.actors.usable", lambda policy: False)
     monkeypatch.setattr(Policy, "act", watched(Policy.act, given))
     rollout(make(partner=f"{latent_run}/z1"), 3)
     assert {int(one) for latent in given for one in latent} == {1}
@@ -125,7 +126,8 @@ def test_a_policy_for_another_task_is_refused(run):
         housemates.make_vec("set_table", 1, partner=f"{run}/agent")
 
 
-def test_a_partner_of_other_pictures_has_its_own_cameras(tmp_path):
+def test_a_partner_of_other_pictures_has_its_own_cameras(tmp_path, monkeypatch):
+    monkeypatch.setattr("housemates.agents.actors.usable", lambda policy: False)
     save_policy(tmp_path / "seer", Policy(PolicyConfig.laptop(hidden=8, features=8), seed=0), {"task": "tidy_house"})
     shown = []
     env = make(partner=str(tmp_path / "seer"), observations=("depth",), size=32)

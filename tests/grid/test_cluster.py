@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +15,7 @@ from helpers.chores import made
 from housemates.cli.main import main
 from housemates.grid.cluster import play
 
-SCRIPT = Path(__file__).parents[1] / "ray_chores.py"
+TESTS = Path(__file__).parents[1]
 TOO_BUSY = "timed out during startup"
 """Ray gives the helpers of a machine 15 seconds to start, whatever else it has to do (ray-project/ray#65983)."""
 
@@ -23,7 +24,9 @@ def on_ray(what: str, folder: Path) -> dict:
     """How chores end on a cluster."""
     if importlib.util.find_spec("ray") is None:
         missing("ray is not installed: pip install 'housemates[cluster]'")
-    done = subprocess.run([sys.executable, str(SCRIPT), what, str(folder)], capture_output=True, text=True, check=False)
+    found = os.environ | {"PYTHONPATH": os.pathsep.join([str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])])}
+    command = [sys.executable, "-m", "helpers.ray_chores", what, str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=found)
     if TOO_BUSY in done.stderr:
         missing("this machine is too busy for Ray to start")
     assert done.returncode == 0, done.stderr

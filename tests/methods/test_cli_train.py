@@ -132,7 +132,7 @@ def test_a_run_that_fails_while_it_trains_is_kept(smoke, capsys, monkeypatch):
 
 
 def test_a_run_with_a_function_as_partner_goes_on_where_the_function_is_named_again(tmp_path, monkeypatch, capsys):
-    monkeypatch.syspath_prepend("tests/policies")
+    monkeypatch.syspath_prepend("tests/agents")
     monkeypatch.setattr(partners, "NAMED", set())
     run, function = str(tmp_path / "run"), "test_partners:forward"
     begin = ("--preset", "smoke", "--decisions", "600", "--observations", "state", "--hours", "1e-9", "--out", run)

@@ -30,7 +30,7 @@ def results(folder: Path) -> dict[str, bytes]:
 
 
 def start(folder: Path) -> subprocess.Popen:
-    environment = os.environ | {"PYTHONPATH": str(HERE.parent), "OMP_NUM_THREADS": "1"}
+    environment = os.environ | {"PYTHONPATH": f"{HERE.parents[1] / 'src'}{os.pathsep}{HERE.parent}", "OMP_NUM_THREADS": "1"}
     return subprocess.Popen([sys.executable, str(HERE / "two_stages.py"), str(folder)], env=environment)
 
 

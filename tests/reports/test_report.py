@@ -223,7 +223,7 @@ def test_curves_hold_what_the_log_says(tmp_path):
     run = run_folder(tmp_path, "sp", 0)
     curves = read_curves(run)
     log = [json.loads(line) for line in (run / "stage1" / "metrics.jsonl").read_text().splitlines()]
-    assert [curve.stage for curve in curves] == ["stage1", "stage2"]
+    assert [curve.stage for curve in curves] == [1, 2]
     assert curves[0].shares["collision"].tolist() == [row["charts/collision"] for row in log]
 
 

@@ -93,9 +93,10 @@ def test_a_paused_run_is_completed(tmp_path):
     assert (tmp_path / "stage1" / "members" / "01" / "policy.json").exists()
 
 
-def test_an_unknown_method_is_answered_with_the_nearest_one():
+def test_an_unknown_method_is_answered_with_the_nearest_one(tmp_path):
     with pytest.raises(ValueError, match="did you mean 'gt_coord'"):
-        replace(RUN, method="gtcoord")
+        create(tmp_path / "run", replace(RUN, method="gtcoord"))
+    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize("name", ["robots", "workers", "threads"])

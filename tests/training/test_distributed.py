@@ -23,7 +23,7 @@ def run_two(folder: Path) -> list[str]:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     shared = os.environ | {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": "2", "OMP_NUM_THREADS": "1"}
-    shared["PYTHONPATH"] = str(HERE.parent)
+    shared["PYTHONPATH"] = os.pathsep.join([str(HERE.parents[1] / "src"), str(HERE.parent)])
     command = [sys.executable, str(HERE / "workers.py"), str(folder)]
     workers = [subprocess.Popen(command, env=shared | {"RANK": str(rank)}) for rank in range(2)]
     assert [worker.wait() for worker in workers] == [0, 0]

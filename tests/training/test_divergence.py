@@ -33,8 +33,17 @@ def spoil(run, after: int) -> None:
 
     def broken():
         if run.update >= after:
-            head = run.players[1].policy.critic.weight
-            head.register_hook(lambda grad: torch.where(torch.arange(grad.numel()).view_as(grad) == 3, torch.nan, grad))
+            fused, head = run.learners[1], run.players[1].policy.critic.weight
+            if fused is None:
+                head.register_hook(lambda grad: torch.where(torch.arange(grad.numel()).view_as(grad) == 3, torch.nan, grad))
+            else:
+                improve = fused.step
+
+                def spoilt(*given):
+                    fused.flat.view(fused.gradient, "critic.weight", head.shape)[0, 3] = torch.nan
+                    return improve(*given)
+
+                fused.step = spoilt
         return step()
 
     run.step = broken
@@ -58,11 +67,12 @@ def test_what_is_not_finite_ends_the_training(ppo, what, tmp_path):
     assert not (tmp_path / "stage1" / "metrics.jsonl").exists()
 
 
-def test_one_nan_in_one_gradient_ends_it_and_the_last_good_point_is_kept(tmp_path):
-    good = trainer(tmp_path / "good", SHORT)
+@pytest.mark.parametrize("learner", ["torch", "fused"])
+def test_one_nan_in_one_gradient_ends_it_and_the_last_good_point_is_kept(tmp_path, learner):
+    good = trainer(tmp_path / "good", SHORT, learner=learner)
     for _ in range(2):
         good.step()
-    run = trainer(tmp_path / "stage1", SHORT)
+    run = trainer(tmp_path / "stage1", SHORT, learner=learner)
     spoil(run, after=3)
     with pytest.raises(DivergedError, match=r"update 4: members/01: policy_loss is nan - go on from .*resume/00000002"):
         run.run()

@@ -29,8 +29,8 @@ def policies(folder: Path) -> list[bytes]:
 
 def start(folder: Path) -> subprocess.Popen:
     """The run of `learners.trainer` in a process of its own, from its last resume point."""
-    environment = os.environ | {"PYTHONPATH": str(TESTS), "OMP_NUM_THREADS": "1"}
-    return subprocess.Popen([sys.executable, str(TESTS / "learners.py"), str(folder)], env=environment)
+    environment = os.environ | {"PYTHONPATH": f"{TESTS.parent / 'src'}{os.pathsep}{TESTS}", "OMP_NUM_THREADS": "1"}
+    return subprocess.Popen([sys.executable, str(TESTS / "helpers" / "learners.py"), str(folder)], env=environment)
 
 
 def kill_at_random(folder: Path, rng: random.Random) -> bool:

@@ -20,6 +20,8 @@ import torch
 from housemates.agents.agent import Agent, load
 from housemates.agents.draws import sample
 from housemates.agents.functions import FunctionPolicy, RandomPolicy, checked
+from housemates.fused.layout import usable
+from housemates.fused.policies import FusedPolicies, fuse
 from housemates.policies.config import seen_as
 from housemates.policies.policy import Action, Policy
 from housemates.policies.stacked import StackedPolicies
@@ -103,11 +105,19 @@ def views(actor: Actor, batch: Batch) -> list[View]:
 class ActorGroup:
     """Actors that decide in one call: of one policy, or of several stacked ones; and every robot's memory."""
 
-    def __init__(self, index: Sequence[int], actors: Sequence[Actor], streams: int) -> None:
-        """index: their places among all actors; streams: robots of the batch, E * R."""
-        self.index, self.actors = list(index), list(actors)
+    def __init__(
+        self, index: Sequence[int], actors: Sequence[Actor], streams: int, fused: bool = False, apart: bool = False
+    ) -> None:
+        """index: their places among all actors; streams: robots of the batch, E * R; fused: decide by the fused kernels;
+        apart: every policy draws from its own actor's generator, else all draw from the first one's."""
+        self.index, self.actors, self.apart = list(index), list(actors), apart
         self.policies = list({id(actor.policy): actor.policy for actor in actors}.values())
-        self.stacked = StackedPolicies(self.policies) if len(self.policies) > 1 else None
+        self.generators = [next(a.generator for a in actors if a.policy is policy) for policy in self.policies]
+        self.stacked: StackedPolicies | FusedPolicies | None = None
+        if fused:
+            self.stacked = fuse(self.policies)
+        elif len(self.policies) > 1:
+            self.stacked = StackedPolicies(self.policies)
         self.memory: torch.Tensor = self.policy.initial_memory(streams)
         """[E * R, M]."""
 
@@ -124,6 +134,13 @@ class ActorGroup:
         All decisions of all actors are made by this call: a faster way to ask a policy belongs here.
         """
         policy, device = self.policy, memory.device
+        if isinstance(self.stacked, FusedPolicies):
+            seen = {name: values.numpy() for name, values in obs.items()}
+            informing = seen.get("privileged") if policy.config.informed else None
+            latents = latent if policy.config.latent else None
+            drawn = None if greedy else self._draw(member)
+            decided = self.stacked.decide(seen, memory.numpy(), member, latents, drawn, informing)
+            return Action(*(torch.from_numpy(values) for values in decided))
         if not isinstance(policy, Policy | RandomPolicy):
             # A user's own: of the arguments it may know no more than these.
             return policy.act(obs, memory)
@@ -134,25 +151,44 @@ class ActorGroup:
             return policy.act(obs, memory, **more)
         return self.stacked.act(obs, memory, torch.from_numpy(member).to(device), **more)
 
+    def _draw(self, member: np.ndarray) -> np.ndarray:
+        """Uniform numbers [n] for robots of policies member [n], from the generators that the policies draw from elsewhere."""
+        if not self.apart:
+            return torch.rand(len(member), 1, generator=self.generators[0]).numpy()[:, 0]
+        drawn = np.empty(len(member), np.float32)
+        for place, generator in enumerate(self.generators):
+            mine = np.flatnonzero(member == place)
+            if len(mine):
+                drawn[mine] = torch.rand(len(mine), 1, generator=generator).numpy()[:, 0]
+        return drawn
 
-def grouped(actors: Sequence[Actor], streams: int, stack: int = 0) -> list[ActorGroup]:
+
+def grouped(actors: Sequence[Actor], streams: int, stack: int = 0, fused: bool = False) -> list[ActorGroup]:
     """Actors with a policy, in the order in which they decide: those of one policy and generator together.
 
     stack: from so many policies on, networks without pictures that see the same decide in one call; 0 for never.
+    fused: policies decide by the fused kernels where these can, with `stack` all of one network in one call; who draws from
+    which generator stays the same.
     """
     single: dict[object, list[int]] = {}
     for k, actor in enumerate(actors):
         if actor.policy is not None:
             single.setdefault((id(actor.policy), id(actor.generator)), []).append(k)
+    quick = {k: fused and isinstance(actor.policy, Policy) and usable(actor.policy) for k, actor in enumerate(actors)}
     alike: dict[object, list[list[int]]] = {}
     for key, index in single.items():
         config = getattr(actors[index[0]].policy, "config", None)
-        alone = not stack or config is None or not config.memory_size or config.pictures or config.branches
+        alone = not stack or config is None or not config.memory_size or config.branches
+        alone = alone or (config.pictures and not quick[index[0]])
         alike.setdefault(key if alone else (config, actors[index[0]].observations), []).append(index)
     found = []
     for parts in alike.values():
-        together = [list(chain(*parts))] if stack and len(parts) >= stack else parts
-        found += [ActorGroup(index, [actors[k] for k in index], streams) for index in together]
+        first = parts[0][0]
+        apart = not stack or len(parts) < stack or bool(actors[first].policy.config.pictures)
+        whole = stack and (quick[first] or not apart)
+        together = [list(chain(*parts))] if whole else parts
+        how = quick[first], apart and len(parts) > 1
+        found += [ActorGroup(index, [actors[k] for k in index], streams, *how) for index in together]
     return found
 
 
@@ -188,11 +224,12 @@ class Actors:
         chunk: int = 0,
         threads: int = 1,
         stack: int = 0,
+        fused: bool = False,
         greedy: bool = False,
     ) -> None:
         """chunk: robots a network decides for in one call, always: the last bits of a matrix product depend on its shape, so
-        with it no game depends on who else plays; 0 decides for all at once. threads: for such calls. stack: see `grouped`.
-        greedy: networks take the likeliest action where draws are given."""
+        with it no game depends on who else plays; 0 decides for all at once. threads: for such calls.
+        stack, fused: see `grouped`. greedy: networks take the likeliest action where draws are given."""
         self.batch, self.actors, self.chunk, self.greedy = batch, list(actors), chunk, greedy
         for actor in self.actors:
             check_robots(actor, batch.robots)
@@ -204,7 +241,9 @@ class Actors:
         self.blind = np.zeros(shape, np.bool_)
         """[E, R] whether the robot senses no other."""
         self.seconds = {"observation": 0.0, "inference": 0.0}
-        self.groups = grouped(self.actors, batch.size * batch.robots, stack)
+        self.clock: Callable[[], float] = time.perf_counter
+        """What the seconds are counted with."""
+        self.groups = grouped(self.actors, batch.size * batch.robots, stack, fused)
         self._group_of, self._member_of = np.full(len(self.actors) + 1, -1), np.zeros(len(self.actors) + 1, np.int64)
         for number, group in enumerate(self.groups):
             self._group_of[group.index] = number
@@ -219,12 +258,12 @@ class Actors:
         drawn [E, R]: uniform numbers that choose the actions, instead of what the actors' generators draw. Robots at the start
         of an episode decide without memory. Returns everybody's decisions, group by group.
         """
-        began = time.perf_counter()
+        began = self.clock()
         group_of = self._group_of[self.actor]
         asked = [(number, which & (group_of == number)) for number in range(len(self.groups))]
         asked = [(number, mine) for number, mine in asked if mine.any()]
         self._observe(asked)
-        looked = time.perf_counter()
+        looked = self.clock()
         gathered = [self._gather(number, np.flatnonzero(mine), drawn is not None) for number, mine in asked]
         run = map if self._pool is None else self._pool.map
         results = iter(list(run(lambda call: call(), [call for _, calls in gathered for call in calls])))
@@ -238,7 +277,7 @@ class Actors:
             flat[decisions.rows] = decisions.action
             found.append(decisions)
         self.seconds["observation"] += looked - began
-        self.seconds["inference"] += time.perf_counter() - looked
+        self.seconds["inference"] += self.clock() - looked
         return found
 
     def forget(self, homes: np.ndarray) -> None:

@@ -106,17 +106,17 @@ def witness_recording(
     rows: list[dict[str, Any]] = []
     seen: dict[str, list[np.ndarray]] = {name: [] for name in observations}
     running: dict[int, dict[str, Any]] = {}
-    order = np.searchsorted(recording.decisions["tick"], np.arange(recording.steps + 1))
+    decision = 0
 
     def close(robot: int) -> None:
         if robot in running:
             earned = {"reward": state.terms[0, robot].sum(), "reward_discounted": state.discounted[0, robot]}
             running.pop(robot).update(earned, duration=state.duration[0, robot])
 
-    for tick in range(recording.steps):
-        now = range(order[tick], order[tick + 1])
+    for tick, taken in recording.by_step(recording.steps):
         # Two decisions of a robot in one tick: the last one counts.
-        last = {int(recording.decisions["robot"][k]): k for k in now}
+        last = {int(robot): k for k, robot in enumerate(taken["robot"], start=decision)}
+        decision += len(taken)
         which = np.zeros((1, recording.robots), np.bool_)
         which[0, list(last)] = kept[list(last)]
         looked = senses.look(which)

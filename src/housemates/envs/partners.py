@@ -98,14 +98,15 @@ class Partner:
         """The actors at their homes; width: numbers of a low-level action, 0 for decisions."""
         who, made = f"the partner at robot {robot}", []
         for actor in self.given:
-            if isinstance(actor.policy, FunctionPolicy) and actor.metres:
+            if not actor.metres:
+                made.append(replace(actor, generator=self._random))
+            elif isinstance(actor.policy, FunctionPolicy):
                 made.append(replace(actor, policy=FunctionPolicy(actor.policy.function, names, who, width), name=who))
-            elif actor.metres:
+            else:
                 known = hasattr(getattr(actor.policy, "config", None), "observations")
                 made.append(replace(actor, name=who, sees=None if known else tuple(names)))
-            else:
-                made.append(replace(actor, generator=self._random))
-        actors, turn = Actors(batch, made), np.arange(batch.size) % len(made)
+        fused = not any(actor.metres for actor in made)  # those that users give may still learn
+        actors, turn = Actors(batch, made, fused=fused), np.arange(batch.size) % len(made)
         actors.actor[:, robot] = turn
         actors.latent[:, robot] = np.array([actor.latent for actor in made])[turn]
         return actors

@@ -154,7 +154,7 @@ class Games:
         self.batch = Batch(
             episodes, homes, size, robots, rules, seed, threads, stored, autoreset=False, world=world, trace=trace
         )
-        self.actors = Actors(self.batch, self._seat(), chunk=CHUNK, threads=threads, greedy=greedy)
+        self.actors = Actors(self.batch, self._seat(), chunk=CHUNK, threads=threads, fused=True, greedy=greedy)
         self.job = np.full(size, -1)
         self.asked = np.zeros((size, robots), np.int32)
         self.decided: list[Decisions] = []

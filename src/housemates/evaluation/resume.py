@@ -121,7 +121,8 @@ def kept_beside(
         if partner.kind in ("learned", "latent"):
             digest.update((Path(partner.path) / DESCRIPTION).read_bytes())
     package = Path(__file__).parents[1]
-    for source in (package / "evaluation" / "play.py", *sorted(package.glob("policies/*.py"))):
+    acting = (path for name in ("agents", "fused", "policies") for path in sorted(package.glob(f"{name}/*.py")))
+    for source in (package / "evaluation" / "play.py", *acting):
         digest.update(hashlib.sha256(source.read_bytes()).digest())
     teams = [([names[pair.agent], *(names[p] for p in pair.partners)], pair.control == "blind") for pair in pairs]
     versions = [platform.machine(), *(metadata.version(name) for name in ("numpy", "numba", "torch")), kernel_sources()]

@@ -12,8 +12,9 @@ from pathlib import Path
 
 from housemates.agents.agent import read_partners, write_partners
 from housemates.io import whole_folder
+from housemates.methods.self_play import earlier_versions
 from housemates.policies.checkpoint import read_description
-from housemates.run_folder import MOMENTS, ONLY_FOR_TRAINING, RunFolder
+from housemates.run_folder import ONLY_FOR_TRAINING, RunFolder
 from housemates.runs.run import create, read
 
 
@@ -22,8 +23,8 @@ def share(source: Path, folder: Path, method: str) -> None:
     run = read(source)
     partners = read_partners(RunFolder(source).population, source)
     if method == "fcp":
-        earlier = [replace(p, name=f"{p.name}-{when}", path=f"{p.path}/{when}") for when in MOMENTS for p in partners]
-        partners += [replace(p, meta=_facts(Path(p.path)) | {"robots": run.robots, "holdout": False}) for p in earlier]
+        known = {"robots": run.robots, "holdout": False}
+        partners += [replace(p, meta=_facts(Path(p.path)) | known) for p in earlier_versions(partners)]
     with whole_folder(folder) as scratch:
         create(scratch, replace(run, method=method, stages=(1,)))
         first, own = RunFolder(source).stage(1).path, RunFolder(scratch).stage(1).path

@@ -5,6 +5,7 @@ They differ in who plays with whom and in which checkpoints form the population 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -75,14 +76,18 @@ class PBT(SelfPlay):
         return Slots(player, np.zeros((homes, robots), np.int64), np.ones((homes, robots), np.bool_))
 
 
+def earlier_versions(members: Sequence[Agent]) -> list[Agent]:
+    """The starts of all members, then their middles; what their meta says is that of the last versions."""
+    return [replace(p, name=f"{p.name}-{when}", path=f"{p.path}/{when}") for when in MOMENTS for p in members]
+
+
 class FCP(SelfPlay):
     """Trained as self-play; three partners of each member."""
 
     def population(self) -> list[Agent]:
         """All ends, then all starts, then all middles."""
         ends = super().population()
-        earlier = [replace(p, name=f"{p.name}-{when}", path=f"{p.path}/{when}") for when in MOMENTS for p in ends]
-        return ends + earlier
+        return ends + earlier_versions(ends)
 
 
 class GTCoord(Members):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -105,6 +105,12 @@ class Recording:
     def robots(self) -> int:
         """Number of robots."""
         return self.frames["pose"].shape[1]
+
+    def by_step(self, steps: int) -> Iterator[tuple[int, np.ndarray]]:
+        """The numbers of the first `steps` steps, each with the decisions (DECISION) that were taken at its beginning."""
+        order = np.searchsorted(self.decisions["tick"], np.arange(steps + 1))
+        for tick in range(steps):
+            yield tick, self.decisions[order[tick] : order[tick + 1]]
 
     @property
     def events(self) -> list[dict[str, Any]]:
@@ -405,9 +411,8 @@ def _play(recording: Recording, home: Home | None, ticks: int) -> Recorder:
     batch = batch_of(recording, home)
     batch.state.controllable[:] = True
     recorder = Recorder(batch, names=recording.header["robots"])
-    order = np.searchsorted(recording.decisions["tick"], np.arange(ticks + 1))
-    for tick in range(ticks):
-        for decision in recording.decisions[order[tick] : order[tick + 1]]:
+    for _, taken in recording.by_step(ticks):
+        for decision in taken:
             recorder.assign(int(decision["robot"]), int(decision["action"]))
         if recorder.over:
             break

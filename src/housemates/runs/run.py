@@ -122,9 +122,9 @@ def create(folder: Path, run: Run) -> None:
     """Begin a run: write its config (and whom stage 2 trains with, if named) into a folder that holds no run yet."""
     if is_run(folder):
         raise ValueError(f"{folder} holds a run already - continue it with --resume {folder}, or choose another --out")
-    partners = resolve_all(run.population, run.task)
+    spec, partners = find_method(run.method), resolve_all(run.population, run.task)
     if partners:
-        run = replace(run, zero_shot=check_partners(partners, run.robots, find_method(run.method).one_partner))
+        run = replace(run, zero_shot=check_partners(partners, run.robots, spec.one_partner))
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if partners:

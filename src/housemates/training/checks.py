@@ -94,15 +94,18 @@ def standing_partner(
     seed: int,
     pixels: int,
     count: int = HOMES,
+    fused: bool = False,
 ) -> float:
-    """Share of `count` episodes in which the agent succeeds while all other robots stand still from the start."""
+    """Share of `count` episodes in which the agent succeeds while all other robots stand still from the start.
+
+    fused: let it decide by the fused kernels where these can."""
     batch = Batch(episodes, homes, count, robots, rules, PROBE_SEED + seed, autoreset=False, world=world, pixels=pixels)
     learns = np.zeros((count, robots), np.bool_)
     learns[np.arange(count), np.arange(count) % robots] = True
     player = np.where(learns, 0, SCRIPTED).astype(np.int16)
     slots = Slots(player, np.zeros(player.shape, np.int64), learns, np.full(player.shape, script("noop"), np.int16))
     agent = Learner(policy, generator=torch.Generator(policy.actor.weight.device).manual_seed(PROBE_SEED + seed))
-    collector = Collector(batch, [agent], slots)
+    collector = Collector(batch, [agent], slots, fused=fused)
     finished = collector.collect(np.iinfo(np.int64).max, lambda _: bool(batch.state.over.all())).arrays()
     return float((finished["outcome"] == OUTCOMES.index("success")).mean())
 

@@ -170,13 +170,20 @@ class Group:
             if p.grad is None:
                 p.grad = torch.zeros_like(p)
         gradients = [p.grad for p in learnt if p.grad is not None]
-        flat = torch.cat([*(g.reshape(-1) * weight for g in gradients), gradients[0].new_tensor([weight])])
-        self._sum(flat)
-        flat /= flat[-1].clamp(min=1e-8).clone()
+        flat = torch.cat([g.reshape(-1) for g in gradients])
+        self.average(flat, weight)
         at = 0
         for g in gradients:
             g.copy_(flat[at : at + g.numel()].view_as(g))
             at += g.numel()
+
+    def average(self, numbers: torch.Tensor, weight: float) -> None:
+        """Replace numbers [n] by their mean over the workers, each with its weight, in one message."""
+        if self.alone:
+            return
+        flat = torch.cat([numbers * weight, numbers.new_tensor([weight])])
+        self._sum(flat)
+        torch.div(flat[:-1], flat[-1].clamp(min=1e-8), out=numbers)
 
     def _sum(self, flat: torch.Tensor) -> None:
         """Replace numbers [n] by their sums over all workers: through memory on one machine, else over the network."""

@@ -7,7 +7,6 @@ Players act through `agents.actors`; what only training needs is stored with the
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -109,8 +108,10 @@ class Finished:
 class Collector:
     """Plays a batch with its players and fills the learners' stores."""
 
-    def __init__(self, batch: Batch, players: list[Learner], slots: Slots, disturber: Disturber | None = None) -> None:
-        """disturber: who disturbs the robots that do not learn, None for nobody."""
+    def __init__(
+        self, batch: Batch, players: list[Learner], slots: Slots, disturber: Disturber | None = None, fused: bool = False
+    ) -> None:
+        """disturber: who disturbs the robots that do not learn, None for nobody; fused: see `agents.actors.grouped`."""
         self.batch, self.players, self.disturber = batch, players, disturber
         self.slots, self.pending = slots.copy(), slots.copy()
         shape = (batch.size, batch.robots)
@@ -119,7 +120,7 @@ class Collector:
         self.asked = False
         self.seconds = dict.fromkeys(("simulation", "observation", "inference"), 0.0)
         self.windows: np.ndarray | None = None
-        self.actors = Actors(batch, players, stack=STACK)
+        self.actors = Actors(batch, players, stack=STACK, fused=fused)
         everywhere = np.ones(batch.size, np.bool_)
         self._script(everywhere)
         if disturber is not None:
@@ -141,10 +142,10 @@ class Collector:
         if not self.asked:
             self._ask()
         while True:
-            before = time.perf_counter()
+            before = self.actors.clock()
             # Homes run until somebody decides, each as long as that takes; counted in steps they go on side by side.
             step = self.batch.step(self.actions, max_ticks=1 if steps else 0)
-            self.seconds["simulation"] += time.perf_counter() - before
+            self.seconds["simulation"] += self.actors.clock() - before
             self._close(step)
             done = step.done.copy()
             if done.any():
@@ -184,7 +185,10 @@ class Collector:
         arrays = {"open_at": self.open_at, "actions": self.actions, "asked": np.array([self.asked])}
         for name, slots in (("slots", self.slots), ("pending", self.pending)):
             arrays |= {f"{name}.{k}": v for k, v in vars(slots).items()}
-        arrays |= {f"{group.index[0]}.memory": group.memory.cpu().numpy() for group in self.actors.groups}
+        for group in self.actors.groups:
+            # Players that draw apart are kept apart, since they may decide by themselves when this is loaded.
+            for index in group.index if group.apart else group.index[:1]:
+                arrays[f"{index}.memory"] = group.memory.cpu().numpy()
         if self.disturber is not None:
             arrays |= {f"disturber.{k}": v for k, v in self.disturber.state().items()}
         for index, player in enumerate(self.players):
@@ -205,6 +209,9 @@ class Collector:
             self.disturber.load({k: arrays[f"disturber.{k}"] for k in self.disturber.state()})
         for group in self.actors.groups:
             group.memory.copy_(torch.from_numpy(arrays[f"{group.index[0]}.memory"]))
+            for index in group.index[1:] if group.apart else ():
+                mine = torch.from_numpy(np.flatnonzero(self.slots.player == index))
+                group.memory[mine] = torch.from_numpy(arrays[f"{index}.memory"])[mine].to(group.memory)
         for index, player in enumerate(self.players):
             if player.store is not None:
                 player.store.size = 0
@@ -262,7 +269,7 @@ class Collector:
 
     def _ask(self) -> None:
         """Let every player act for its robots that must decide."""
-        actors, slots, before = self.actors, self.slots, time.perf_counter()
+        actors, slots, before = self.actors, self.slots, self.actors.clock()
         seen = actors.seconds["observation"]
         actors.actor, actors.latent = slots.player, slots.latent
         if self.disturber is not None:
@@ -275,7 +282,7 @@ class Collector:
         self.asked = True
         observation = actors.seconds["observation"] - seen
         self.seconds["observation"] += observation
-        self.seconds["inference"] += time.perf_counter() - before - observation
+        self.seconds["inference"] += self.actors.clock() - before - observation
 
     def _remember(self, decided: Decisions) -> None:
         """Append the decisions that players of one group learn from to their stores."""

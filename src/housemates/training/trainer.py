@@ -9,12 +9,13 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
 
 from housemates.config import to_json
+from housemates.fused.learner import Learner as FusedLearner
 from housemates.homes.home import Home
 from housemates.policies.checkpoint import save_policy
 from housemates.policies.config import seen_as
@@ -26,6 +27,7 @@ from housemates.sim.state import OUTCOMES
 from housemates.tasks.episodes import Episodes
 from housemates.tasks.tasks import task_key
 from housemates.training import checkpoint as resume
+from housemates.training import fused_update
 from housemates.training.checks import (
     COLLAPSED,
     HOMES,
@@ -42,6 +44,7 @@ from housemates.training.checks import (
 from housemates.training.distributed import Group, interrupted
 from housemates.training.disturbances import KINDS, Disturbances, Disturber
 from housemates.training.method import Method
+from housemates.training.path import choose, continued
 from housemates.training.ppo import PPO, prepare, update
 from housemates.training.rollout import Collector, Learner
 from housemates.training.store import ENDS, Store
@@ -80,6 +83,9 @@ class Training:
     step); 0 where it is given in decisions."""
     rollout_steps: int = 0
     """Simulation steps of each home between two updates; 0 where a rollout is given in decisions."""
+    learner: Literal["auto", "torch", "fused"] = "auto"
+    """What computes: torch, or fused kernels, which are twice as fast for small networks on a CPU; auto: those where they
+    can."""
 
     def __post_init__(self) -> None:
         for name in ("homes", "save_every"):
@@ -146,12 +152,17 @@ class Trainer:
         self.players: list[Learner] = []
         self.heads: list[Auxiliary | None] = []
         self.optimisers: list[torch.optim.Optimizer | None] = []
+        self.learners: list[FusedLearner | None] = []
+        """Those who learn by the fused path."""
+        learning = [policy for policy, trains in zip(method.policies, method.trains, strict=True) if trains]
+        self.path = choose(config.learner, learning, device, self.group)
         for index, (policy, trains) in enumerate(zip(method.policies, method.trains, strict=True)):
             policy.to(device)
             generator = torch.Generator(device).manual_seed(seed * 1000 + index)
             self.players.append(Learner(policy, generator=generator))
             self.heads.append(None)
             self.optimisers.append(None)
+            self.learners.append(None)
             if trains:
                 # Stores grow; this is what a rollout of ten steps a decision needs.
                 self._learns(index, share * robots * (config.rollout or -(-config.rollout_steps // 10)))
@@ -161,7 +172,9 @@ class Trainer:
         disturber = None
         if stage == 2 and config.disturbances.share:
             disturber = Disturber(self.batch, config.disturbances, [config.seed, self.group.rank, DISTURBER_SEED])
-        self.collector = Collector(self.batch, self.players, slots, disturber)
+        self.collector = Collector(self.batch, self.players, slots, disturber, fused=config.learner != "torch")
+        self.clock: Callable[[], float] = time.perf_counter
+        """What the log's seconds are counted with."""
         self.alone: float | None = None
         """Success of the last probe beside a robot that stands still."""
         self.update, self.decisions, self.steps, self.seconds = 0, 0, 0, 0.0
@@ -191,7 +204,9 @@ class Trainer:
         shapes = {name: (shape, seen_as(config, name, kind)) for name, (shape, kind) in known.items()}
         ends = {name: self.batch.observation(name) for name in self.method.needs}
         player.store = Store(shapes, config.memory_size, capacity, ends)
-        self.optimisers[index] = torch.optim.Adam(learnt, lr=ppo.learning_rate, eps=1e-5, fused=True)
+        optimiser = self.optimisers[index] = torch.optim.Adam(learnt, lr=ppo.learning_rate, eps=1e-5, fused=True)
+        if self.path == "fused":
+            self.learners[index] = FusedLearner(player.policy, optimiser, self.heads[index])
 
     @property
     def done(self) -> bool:
@@ -231,7 +246,7 @@ class Trainer:
 
     def step(self) -> dict[str, Any]:
         """One rollout and one update of every learner; returns the row of the log."""
-        began = time.perf_counter()
+        began = self.clock()
         before, clock = dict(self.collector.seconds), int(self.batch.state.clock.sum())
         self.method.progress = self.progress
         if self.collector.disturber is not None:
@@ -241,21 +256,21 @@ class Trainer:
                 self.collector.pending
             )
         finished = self._collect()
-        started = time.perf_counter()
+        started = self.clock()
         row, closed = self._update()
-        self.collector.refresh()
         row |= {f"method/{k}": v for k, v in self.method.after_update([p.store for p in self.players], finished).items()}
+        self.collector.refresh()
         self._check({k.rpartition("/")[2]: v for k, v in row.items() if k.startswith("method/")})
         steps = int(finished["steps"].sum()) + int(self.batch.state.clock.sum()) - clock
         closed, steps = (int(n) for n in self.group.sums(np.array([closed, steps], np.float64)))
         self._remember(finished)
-        now = time.perf_counter()
+        now = self.clock()
         self.update += 1
         self.decisions += closed
         self.steps += steps
         if self.stage == 2 and int(PROBES * self.progress) > int(PROBES * self.method.progress):
             self.alone = self._probe()
-            now = time.perf_counter()
+            now = self.clock()
         self.seconds += now - began
         shares = {k: v - before[k] for k, v in self.collector.seconds.items()} | {"update": now - started}
         row |= {f"time/{k}": v / (now - began) for k, v in shares.items()}
@@ -285,9 +300,11 @@ class Trainer:
             ready = prepare(store, config, streams, self.method.bonus(index, store), self.group)
             if config.normalise_value:
                 scale.follow(ready.target.numpy()[store.closed], player.policy.critic, self.group)
-            losses = update(
-                player.policy, optimiser, store, ready, config, self.rng, self.group, entropy, scale, self.heads[index]
-            )
+            learner, given = self.learners[index], (store, ready, config, self.rng)
+            if learner is not None:
+                losses = fused_update.update(learner, *given, rate, self.group, entropy, scale)
+            else:
+                losses = update(player.policy, optimiser, *given, self.group, entropy, scale, self.heads[index])
             closed += int(store.closed.sum())
             wrong = not_finite(losses)
             self.trouble = self.trouble or (f"{self.method.place(index)}: {wrong}" if wrong else "")
@@ -303,7 +320,8 @@ class Trainer:
         batch, rate = self.batch, 0.0
         if self.group.rank == 0:
             place = batch.episodes, batch.homes, batch.world, batch.rules, batch.robots
-            rate = standing_partner(agent, *place, self.update, batch.pixels, min(HOMES, batch.size))
+            count, fused = min(HOMES, batch.size), self.config.learner != "torch"
+            rate = standing_partner(agent, *place, self.update, batch.pixels, count, fused)
         return float(self.group.sums(np.array([rate]))[0])
 
     def verdict(self) -> str | None:
@@ -404,6 +422,7 @@ class Trainer:
         if diverged(self.folder):
             # The one thing that may change on the way, since it would diverge again.
             before["ppo"] = config["ppo"]
+        before["learner"] = config["learner"]
         if before != config or meta["environment"] != self.environment:
             raise ValueError(f"{self.folder} was trained with another configuration - resume it with the one in config.json")
         if meta.get("meta", self.meta) != self.meta:
@@ -412,6 +431,8 @@ class Trainer:
             raise ValueError(
                 f"{self.folder} was trained with {meta['workers']} workers - resume it with --workers {meta['workers']}"
             )
+        if self.group.rank == 0:
+            continued(self.folder, meta.get("path", "torch"), self.path)
         self._restore(arrays, meta)
         self._check({})
         if self.group.rank == 0:
@@ -437,6 +458,7 @@ class Trainer:
             "environment": self.environment,
             "meta": self.meta,
             "workers": self.group.size,
+            "path": self.path,
             "rng": self.rng.bit_generator.state,
             "counters": [self.update, self.decisions, self.steps],
             "seconds": self.seconds,

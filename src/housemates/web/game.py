@@ -349,9 +349,7 @@ def _remember(recording: Recording, frame: int, home: Home, actors: Actors) -> N
     again.state.controllable[:] = True
     earlier = Actors(again, actors.actors)
     earlier.actor, earlier.latent = actors.actor, actors.latent
-    order = np.searchsorted(recording.decisions["tick"], np.arange(frame + 1))
-    for tick in range(frame):
-        taken = recording.decisions[order[tick] : order[tick + 1]]
+    for _, taken in recording.by_step(frame):
         which = np.zeros((1, recording.robots), np.bool_)
         which[0, taken["robot"]] = True
         earlier.decide(which, np.zeros((1, recording.robots), np.int64))
