@@ -21,6 +21,7 @@ WRONG = {
     "homes stats --split seeds:9-3": "no split 'seeds:9-3' - write a range of at most 1000 seeds, such as seeds:0-19",
     "evaluate --split seeds": "no split 'seeds' - write seeds:FIRST-LAST: one generated home for each seed of a range",
     "evaluate --split dev:3": "no split 'dev:3' - write dev: 12 generated homes with 3 kitchens",
+    "evaluate --split floder:mine": "no split 'floder:mine' - did you mean 'folder'?",
     "evaluate --use": "--use needs the name of a module with tasks, sensors or homes of yours, such as --use my_house",
     "evaluate --use no_house": "no module 'no_house' for 'no_house' - is it installed, or in the present folder?",
     "benchmark": "'benchmark' needs --out - see: housemates benchmark --help",

@@ -8,10 +8,11 @@ import pytest
 from helpers.batches import make
 from helpers.exports import export
 from housemates.agents.agent import Agent, scripted
-from housemates.datasets.dataset import COLUMNS, MEANINGS
+from housemates.datasets.dataset import COLUMNS
 from housemates.evaluation.crossplay import pair_up
 from housemates.evaluation.trajectories import Senses
 from housemates.sim.rules import Rules
+from housemates.sim.sensors import SENSORS
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "datasets.md").read_text()
 
@@ -28,7 +29,7 @@ def test_the_page_tells_every_column_and_its_type():
 
 @pytest.mark.parametrize("robots", [2, 3])
 def test_the_page_tells_every_observation_with_shape_and_type(robots):
-    shapes = Senses(make(robots=robots, stored_spawns=False), [*MEANINGS], 48).shapes
+    shapes = Senses(make(robots=robots, stored_spawns=False), sorted(SENSORS.own), 48).shapes
     told = {}
     for name, formula, kind, _ in section("Observations"):
         formula = re.sub(r"(\d) (?=[R(])", r"\1 * ", formula.strip("`"))

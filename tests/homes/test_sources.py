@@ -126,3 +126,17 @@ def test_every_split_is_a_source():
 )
 def test_names_of_files_have_no_slashes_or_colons(split, slug):
     assert file_word(split) == slug
+
+
+def test_replicacad_is_found_in_the_usual_places(replica_cad, monkeypatch):
+    from housemates.homes.replicacad import scene
+
+    monkeypatch.setenv("HOUSEMATES_DATA", str(replica_cad.parent))
+    monkeypatch.setattr(scene, "replicacad_scenes", lambda folder: ["v3_sc0_staging_00", "v3_sc1_staging_07"])
+    assert [home.name for home in load_split("replicacad")] == ["v3_sc0_staging_00", "v3_sc1_staging_07"]
+
+
+def test_a_home_by_seed_is_found_without_its_range(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOUSEMATES_CACHE", str(tmp_path))
+    monkeypatch.setattr(sources, "make_homes", lambda jobs, progress: [replace(hall(), name=name) for name, *_ in jobs])
+    assert home_called("seeds/7", "seeds:0-999").name == "seeds/7"

@@ -9,9 +9,11 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 
+from housemates.config import nearest
 from housemates.homes.files import load_homes, save_homes
 from housemates.homes.generate import SPLITS, generate_home
 from housemates.homes.home import RECEPTACLES, Home
@@ -73,7 +75,12 @@ def resolve_homes(text: str) -> str:
     """The name of the homes that a user means; a source that is given as package.module:NAME is registered."""
     name, colon, _ = text.partition(":")
     if colon and name not in HOMES.everything():
-        return HOMES.register(use(text)).name
+        try:
+            return HOMES.register(use(text)).name
+        except ValueError as error:
+            if get_close_matches(name, HOMES, 1):
+                raise ValueError(f"no split '{text}' - {nearest(name, list(HOMES))}") from error
+            raise
     source_of(text)
     return text
 
