@@ -34,7 +34,7 @@ def test_a_missing_key_is_told():
     ("key", "value", "told"),
     [
         ("num_envs", "many", "must be of type int"),
-        ("homes", True, "must be of type int"),
+        ("num_envs", True, "must be of type int"),
         ("ppo", 3, "must hold the fields of PPO"),
     ],
 )
@@ -99,7 +99,7 @@ def test_a_config_that_is_refused_names_its_file():
 
 
 @pytest.mark.parametrize(
-    ("key", "now"), [("homes", "num_envs"), ("ppo.decay", "gae_lambda"), ("ppo.max_norm", "max_grad_norm")]
+    ("key", "now"), [("homes", "num_envs"), ("ppo.gae_lambda", "gae_lambda"), ("ppo.max_grad_norm", "max_grad_norm")]
 )
 def test_an_earlier_name_of_a_setting_is_answered_with_the_present_one(key, now):
     with pytest.raises(ValueError, match=f"it is called '{now}' now"):

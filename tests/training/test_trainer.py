@@ -8,7 +8,6 @@ import pytest
 
 from helpers.batches import episodes, home
 from helpers.learners import SHORT, TINY, trainer, weights
-from housemates.io import seal_again
 from housemates.methods.self_play import GTCoord
 from housemates.policies.checkpoint import load_policy, read_description
 from housemates.policies.config import PolicyConfig
@@ -197,18 +196,6 @@ def test_rollouts_in_which_no_decision_ends_change_nothing_and_count_their_steps
     row = run.step()
     assert row["steps"] == 4
     assert all(np.isfinite(v) for v in row.values())
-
-
-def test_resume_points_from_before_budgets_in_steps_are_read(tmp_path):
-    run = trainer(tmp_path, SHORT)
-    run.run(seconds=0)
-    point = tmp_path / "resume" / "00000001" / "0.json"
-    written = json.loads(point.read_text())
-    for name in ("steps", "rollout_steps"):
-        del written["meta"]["config"][name]
-    point.write_text(json.dumps(written))
-    seal_again(point)
-    assert trainer(tmp_path, SHORT).load()
 
 
 def test_two_different_discounts_are_refused(tmp_path):
