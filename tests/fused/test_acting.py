@@ -1,5 +1,7 @@
 """Acting by the fused path against `Policy.act`: probabilities, values, memories, draws, and several policies at once."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 import torch
@@ -125,3 +127,18 @@ def test_networks_without_a_fused_path_are_refused():
     policy = Policy(PolicyConfig.state(memory="gru", features=8, hidden=8))
     with pytest.raises(ValueError, match="gru"):
         FusedPolicies([policy])
+
+
+def test_other_threads_decide_the_same_bits():
+    policy, _, _ = learner(CONFIGS["depth"])
+    given, fused = inputs(CONFIGS["depth"], 32), FusedPolicies([policy])
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        here = fused.act(**given, greedy=True)
+        with ThreadPoolExecutor(1) as pool:
+            there = pool.submit(lambda: fused.act(**given, greedy=True)).result()
+    finally:
+        torch.set_num_threads(before)
+    assert torch.equal(here.logits, there.logits)
+    assert torch.equal(here.memory, there.memory)

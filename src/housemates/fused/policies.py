@@ -143,6 +143,10 @@ class FusedPolicies:
         """This thread's work space for so many rows."""
         needed = room_needed(self.sizes, rows)
         work = getattr(self._own, "work", None)
+        if work is None:
+            # In a new thread the library that multiplies has as many threads as it likes until torch is asked there; the last
+            # bits of a product depend on their number.
+            torch.get_num_threads()
         if work is None or len(work) < needed:
             work = self._own.work = gemm.empty(needed)
         return work
