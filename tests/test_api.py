@@ -21,10 +21,12 @@ def run(tmp_path):
 
 
 def test_a_run_is_trained_and_returned(tmp_path, capsys):
-    trained = housemates.train("gt_coord", preset="smoke", decisions=200, change={"homes": 8}, out=tmp_path / "run", quiet=True)
+    trained = housemates.train(
+        "gt_coord", preset="smoke", decisions=200, change={"num_envs": 8}, out=tmp_path / "run", quiet=True
+    )
     assert trained.complete
     assert trained.folder == tmp_path / "run"
-    assert (trained.run.method, trained.run.training.homes) == ("gt_coord", 8)
+    assert (trained.run.method, trained.run.training.num_envs) == ("gt_coord", 8)
     assert capsys.readouterr().out == ""
 
 

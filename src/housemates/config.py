@@ -20,7 +20,7 @@ RENAMED = {
     "value_weight": "value_coef",
     "minibatches": "num_minibatches",
     "anneal": "anneal_lr",
-    "latent_logit_std": "latent_logit_std",
+    "taste": "latent_logit_std",
     "quiet": "warmup_fraction",
 }
 """Earlier names of settings, which are refused with the present one."""

@@ -19,14 +19,15 @@ from helpers.small_runs import small_run
 from housemates.agents.agent import scripted
 from housemates.evaluation import resume as kept
 from housemates.evaluation.crossplay import crossplay, pair_up
-from housemates.evaluation.holdouts import DEV_ROWS, ship_agent
+from housemates.evaluation.holdouts import ship_agent
 from housemates.evaluation.protocol import run_pairs
-from housemates.evaluation.recordings import FOLDER, save_examples
+from housemates.evaluation.recordings import save_examples
 from housemates.evaluation.rows import write_rows
 from housemates.grid.run import Local, run
 from housemates.homes import navigation, splits
 from housemates.homes.generate import home_name
 from housemates.reports.report import Options, write_report
+from housemates.run_folder import RECORDINGS, RunFolder
 from housemates.runs.run import create, work
 from housemates.sim.rules import Rules
 from housemates.tasks import episodes as sets
@@ -66,7 +67,7 @@ def evaluate(folder: Path) -> None:
     assert played is not None
     write_rows(file, crossplay(*games, count=4, kept=played))
     played.remove()
-    save_examples(file.parent / FOLDER, *games, count=4)
+    save_examples(file.parent / RECORDINGS, *games, count=4)
 
 
 def export(folder: Path) -> None:
@@ -114,7 +115,7 @@ def prepare(folder: Path) -> None:
     """What chores read: a run with its rows on dev, and evaluated runs for a report."""
     made = small_run(folder / "made", "pbt")
     pairs = run_pairs(made, [scripted("noop")], 2, False)
-    write_rows(made / DEV_ROWS, crossplay(pairs, batches.episodes(), [batches.home()], Rules(horizon=30), count=2))
+    write_rows(RunFolder(made).rows("dev"), crossplay(pairs, batches.episodes(), [batches.home()], Rules(horizon=30), count=2))
     for method in ("sp", "bdp"):
         run_folder(folder / "runs", method, 0)
 

@@ -98,9 +98,7 @@ def test_a_config_that_is_refused_names_its_file():
         from_json(Entry, {"name": "", "values": {}}, "file")
 
 
-@pytest.mark.parametrize(
-    ("key", "now"), [("homes", "num_envs"), ("ppo.gae_lambda", "gae_lambda"), ("ppo.max_grad_norm", "max_grad_norm")]
-)
+@pytest.mark.parametrize(("key", "now"), [("homes", "num_envs"), ("ppo.decay", "gae_lambda"), ("rollout", "rollout_decisions")])
 def test_an_earlier_name_of_a_setting_is_answered_with_the_present_one(key, now):
     with pytest.raises(ValueError, match=f"it is called '{now}' now"):
         change(Training(), key, "1")

@@ -42,7 +42,7 @@ def tiny(method: str, robots: int = 2, **changes) -> Run:
 
 def train(folder, run: Run) -> None:
     create(folder, run)
-    assert work(folder, lambda _: ([home()], episodes()), warmup_fraction=True)
+    assert work(folder, lambda _: ([home()], episodes()), quiet=True)
 
 
 @pytest.fixture(scope="module")
@@ -120,4 +120,4 @@ def test_partners_that_have_changed_since_are_noticed(trained, tmp_path):
     RunFolder(folder).partners.write_text(json.dumps(listed))
     seal_again(RunFolder(folder).partners)
     with pytest.raises(ValueError, match="is not the policy it was"):
-        work(folder, lambda _: ([home()], episodes()), warmup_fraction=True)
+        work(folder, lambda _: ([home()], episodes()), quiet=True)

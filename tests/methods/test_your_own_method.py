@@ -87,8 +87,8 @@ def test_the_commands_of_the_page_train_evaluate_and_report(here, capsys):
 
 def test_the_lines_of_python_train_evaluate_and_report(here, monkeypatch, capsys):
     monkeypatch.syspath_prepend(str(here))
-    lines = block("python").replace('preset="smoke"', 'preset="smoke", decisions=600, warmup_fraction=True')
-    lines = lines.replace("episodes=20", 'episodes=2, partners=["script/noop"], warmup_fraction=True')
+    lines = block("python").replace('preset="smoke"', 'preset="smoke", decisions=600, quiet=True')
+    lines = lines.replace("episodes=20", 'episodes=2, partners=["script/noop"], quiet=True')
     done: dict = {}
     exec(compile(lines, "your_own_method.md", "exec", dont_inherit=True), done)
     assert done["trained"].complete
@@ -136,7 +136,7 @@ def test_a_run_that_is_named_again_is_trained_to_its_end_by_several_calls(paused
         from my_methods import Tastes
     finally:
         sys.path.remove(str(paused.parents[1]))
-    trained = housemates.train(Tastes, resume=paused, warmup_fraction=True)
+    trained = housemates.train(Tastes, resume=paused, quiet=True)
     assert trained.complete
     assert RunFolder(trained.folder).complete()
     assert trained.run.settings.members == 2

@@ -18,7 +18,7 @@ def train(folder: Path) -> bool:
     """Begin the run, or continue it."""
     if not (folder / "config.json").exists():
         create(folder, RUN)
-    return work(folder, lambda _: ([home()], episodes()), warmup_fraction=True)
+    return work(folder, lambda _: ([home()], episodes()), quiet=True)
 
 
 if __name__ == "__main__":

@@ -149,7 +149,7 @@ def test_the_command_prints_the_table_of_the_report_and_its_place(capsys, tmp_pa
         (lambda folder: None, "no run at"),
         (lambda folder: folder.mkdir(), "no config.json"),
         (lambda folder: (folder.mkdir(), (folder / "config.json").write_text("{}")), "has not been evaluated yet"),
-        (lambda folder: folder.write_bytes(b"nonsense"), "this is not a parquet"),
+        (lambda folder: folder.write_bytes(b"nonsense"), "is damaged"),
     ],
 )
 def test_what_is_no_evaluated_run_is_refused_in_one_line(make, words, tmp_path, capsys):

@@ -49,8 +49,8 @@ def test_a_folder_without_a_run_is_told(tmp_path):
 
 def test_an_unknown_key_is_answered_with_the_nearest_one(tmp_path):
     create(tmp_path, RUN)
-    edit(tmp_path, lambda values: values["training"].update(hoems=3))
-    with pytest.raises(ValueError, match="unknown key 'hoems' - did you mean 'homes'"):
+    edit(tmp_path, lambda values: values["training"].update(num_env=3))
+    with pytest.raises(ValueError, match="unknown key 'num_env' - did you mean 'num_envs'"):
         read(tmp_path)
 
 

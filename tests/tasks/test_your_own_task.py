@@ -20,7 +20,7 @@ from housemates.web.game import PERSON, new_game
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "your_own_task.md").read_text()
 RUN = "runs/own"
-TRAIN = f"train --method sp --preset smoke --decisions 400 --out {RUN} --quiet --change homes=8 method.members=2"
+TRAIN = f"train --method sp --preset smoke --decisions 400 --out {RUN} --quiet --change num_envs=8 method.members=2"
 
 
 def forget() -> None:

@@ -32,7 +32,8 @@ def click(guest: pages.Visitor, name: str) -> None:
 
 def test_the_first_answer_names_tasks_partners_and_actions(port):
     found = pages.get_json(port, "/api/start")
-    assert [t["name"] for t in found["tasks"]] == ["tidy_house", "set_table", "prepare_groceries"]
+    assert {"tidy_house", "set_table", "prepare_groceries"} <= {t["name"] for t in found["tasks"]}
+    assert found["tasks"][0]["name"] in {p["task"] for p in found["partners"]}
     assert {"script/solo", "random"} <= {p["name"] for p in found["partners"]}
     assert len(found["actions"]) == 25
 

@@ -79,7 +79,7 @@ def trainer(kind: str, path: str, homes: Sequence[Home], episodes: Episodes, fol
     """A training of one kind by one path, whose log counts CPU time."""
     preset = PRESETS[KINDS[kind]]
     config = preset.policy(preset.observations, 2)
-    made = Trainer(replace(preset.training, learner=path, homes=num_envs), GTCoord(config), episodes, homes, folder)
+    made = Trainer(replace(preset.training, learner=path, num_envs=num_envs), GTCoord(config), episodes, homes, folder)
     made.clock = made.collector.actors.clock = time.process_time
     return made
 

@@ -74,14 +74,15 @@ class Service:
         given = [place for place in self.library.places if place != self.options.games.resolve()]
         found = (e for e in self.library.entries() if e.path is not None and any(e.path.is_relative_to(p) for p in given))
         first = next((e.id for e in found), None)
+        # Tasks with trained partners come first: the page offers the first one.
+        trained = {p.meta.get("task") for p in self.partners.values()}
+        tasks = sorted(TASKS.everything(), key=lambda name: name not in trained)
         return {
             "version": __version__,
             "mode": self.options.mode,
             "recording": first,
             "run": next(iter(self.runs), None),
-            "tasks": [
-                {"name": name, "title": task_title(name), "instructions": instructions(name)} for name in TASKS.everything()
-            ],
+            "tasks": [{"name": name, "title": task_title(name), "instructions": instructions(name)} for name in tasks],
             "demo": DEMO,
             "episodes": episode_count(self.options.split),
             "partners": [
