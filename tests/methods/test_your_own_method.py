@@ -166,7 +166,7 @@ def test_a_registered_name_is_a_method_like_any_other(here):
     register_method("tastes", METHODS[resolve_method("my_methods:Tastes")])
     assert resolve_method("tastes") == "tastes"
     with pytest.raises(ValueError, match="did you mean 'tastes'"):
-        resolve_method("latent_logit_std")
+        resolve_method("taste")
 
 
 @pytest.mark.parametrize(
