@@ -238,7 +238,7 @@ def test_a_missing_module_of_no_extra_is_a_fault_of_the_code():
 
 def test_a_missing_module_of_an_extra_ends_a_command_in_one_line(monkeypatch, capsys):
     def lacking(split):
-        raise ModuleNotFoundError("No module named 'trimesh'", name="trimesh")
+        raise ModuleNotFoundError("No module named 'huggingface_hub'", name="huggingface_hub")
 
     monkeypatch.setattr(cli_homes, "load_homes", lacking)
     assert "pip install 'housemates[assets]'" in told(capsys, "homes", "stats")

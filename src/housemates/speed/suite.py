@@ -1,4 +1,4 @@
-"""Everything that `housemates speed` measures, in order: pictures, steps, threads, paths, and others on the same scene."""
+"""Everything that `housemates speed` measures, in order: pictures, steps, threads, paths, learning, others on one scene."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from housemates.sim.batch import Batch
 from housemates.speed import peers
 from housemates.speed import simulation as frames
 from housemates.speed import simulation as steps
+from housemates.speed.learning import Learning, measure_acting, measure_training
 from housemates.speed.measure import Figure, Job, figure, machine, measure, processor_time, take_turns
 from housemates.tasks.episodes import Episodes
 
@@ -44,12 +45,18 @@ class Plan:
     """The real homes, measured where given."""
     peers: bool = True
     """Whether to measure others where they are installed."""
+    learning: tuple[str, ...] = ("state", "depth")
+    """What trainings to measure, by what their robots observe."""
+    updates: int = 4
+    """PPO updates of each training that count."""
+    num_envs: int = 256
+    """Homes of each training."""
 
 
 COMPARED = 20
 """Turns of one thread and two."""
-QUICK = Plan(seconds=0.4, sizes=(64, 256), homes=(256, 1024, 4096), picture_homes=32, peer_sizes=(64,))
-"""For a first look: about half a minute with compiled kernels."""
+QUICK = Plan(seconds=0.4, sizes=(64, 256), picture_homes=32, peer_sizes=(64,), learning=("state",), updates=2)
+"""For a first look: about a minute with compiled kernels."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,10 +76,15 @@ class Result:
     """Share of pixels on which others' pictures agree with ours, by name."""
     scene: dict[str, int] = field(default_factory=dict)
     """How much there is to draw."""
+    learning: list[Learning] = field(default_factory=list)
+    """Trainings by the torch path and by the fused one, which took turns."""
+    acting: dict[str, dict[str, dict[int, float]]] = field(default_factory=dict)
+    """Microseconds of CPU time per decision, by observations, path and robots in one call."""
 
     def as_dict(self) -> dict[str, Any]:
         """Everything as JSON-ready values."""
-        return {**vars(self), "figures": [figure.as_dict() for figure in self.figures]}
+        learnt = [vars(row) for row in self.learning]
+        return {**vars(self), "figures": [figure.as_dict() for figure in self.figures], "learning": learnt}
 
 
 def run(plan: Plan, homes: Sequence[Home], episodes: Episodes, say: Say) -> Result:
@@ -101,6 +113,11 @@ def run(plan: Plan, homes: Sequence[Home], episodes: Episodes, say: Say) -> Resu
     figures += scaled
     say("paths and homes")
     figures += measure(other_jobs(homes[0]), plan.seconds)
+    learning, acting = [], {}
+    for kind in plan.learning:
+        say(f"learning from {kind}")
+        learning += measure_training(kind, homes, episodes, plan.updates, plan.num_envs)
+        acting[kind] = measure_acting(kind)
     ratios: dict[str, float] = {}
     agreement: dict[str, float] = {}
     for size in plan.peer_sizes if plan.peers else ():
@@ -112,7 +129,7 @@ def run(plan: Plan, homes: Sequence[Home], episodes: Episodes, say: Say) -> Resu
         agreement |= {f"{name} {size}x{size}": share for name, share in agree.items()}
     passed, taken = (now - then for now, then in zip(processor_time(), clock, strict=True))
     after = {"load_after": machine()["load"], "taken_by_host": taken / max(passed, 1.0)}
-    return Result(before | after, figures, two_threads, two_batches, ratios, agreement, scene)
+    return Result(before | after, figures, two_threads, two_batches, ratios, agreement, scene, learning, acting)
 
 
 def scaling(batch: Callable[..., Batch], plan: Plan) -> tuple[list[Figure], dict[str, float], dict[str, float]]:
