@@ -68,7 +68,7 @@ def test_an_interrupted_export_leaves_nothing(tmp_path):
 
 
 def test_a_place_that_is_taken_is_refused_before_anybody_plays(folder, monkeypatch):
-    monkeypatch.setattr("housemates.datasets.export.witness", None)
+    monkeypatch.setattr("housemates.datasets.export.trajectories", None)
     with pytest.raises(ValueError, match="data exists already - name another folder with --out, or remove it"):
         export(folder, SCRIPTS)
 

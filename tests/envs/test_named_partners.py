@@ -190,5 +190,5 @@ def test_python_shows_the_progress_of_the_command_line(face, show, capsys, monke
     monkeypatch.setattr(loading, "load_episodes", lambda task, split, homes, progress: progress(4, 4) or episodes(task))
     face("tidy_house", split="dev", observations=("state",), progress=show)
     said = capsys.readouterr().err
-    told = ("homes of dev: 2 of 2", "ways through the homes of dev: 1 of 1", "episodes of tidy_house, dev: 4 of 4")
+    told = ("homes of dev: 2 of 2", "shortest paths in the homes of dev: 1 of 1", "episodes of tidy_house, dev: 4 of 4")
     assert all(line in said for line in told) if show else said == ""

@@ -165,7 +165,7 @@ def load_homes(split: str | None) -> list[Home]:
 
 
 def load_set(task: str, split: str, homes: list[Home]) -> Episodes:
-    """The episodes of a task in a split; with progress where ways or episodes must be worked out first."""
+    """The episodes of a task in a split; with progress where paths or episodes must be computed first."""
     from housemates.envs import loading
 
     return loading.load_set(task, split, homes)

@@ -14,7 +14,7 @@ from housemates.config import to_json
 from housemates.datasets.dataset import ROLES
 from housemates.datasets.write import Seat, Writer, check_folder, roles, told
 from housemates.evaluation.crossplay import Pair, check_count, teams_of
-from housemates.evaluation.trajectories import NUMBERS, Game, Senses, witness
+from housemates.evaluation.trajectories import NUMBERS, Game, Senses, trajectories
 from housemates.homes.home import Home
 from housemates.recordings.recording import Recording, batch_of
 from housemates.sim.batch import Batch
@@ -208,7 +208,7 @@ def export_games(
     shared: dict[str, Any] = {"which": which, "world": world, "threads": threads, "progress": progress}
     chosen: dict[str, Any] = {"observations": observations, "pixels": pixels, "seats": seats}
     with Writer(folder, shapes) as writer:
-        for game in witness(episodes, homes, teams_of(pairs), rules, seed, greedy, **chosen, **shared):
+        for game in trajectories(episodes, homes, teams_of(pairs), rules, seed, greedy, **chosen, **shared):
             if only == "successes" and game.outcome != SUCCESS:
                 continue
             pair = pairs[game.team]

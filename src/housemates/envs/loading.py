@@ -98,8 +98,8 @@ def load_homes(split: str, show: bool = True) -> list[Home]:
 
 
 def load_set(task: str, split: str, homes: Sequence[Home], show: bool = True) -> Episodes:
-    """The episodes of a task in a split, and the ways through its homes, which whoever plays them needs."""
-    with progress(f"ways through the homes of {split}", show) as report:
+    """The episodes of a task in a split, and the shortest paths in its homes, which every game needs."""
+    with progress(f"shortest paths in the homes of {split}", show) as report:
         navigation.prepare(homes, progress=report)
     with progress(f"episodes of {task}, {split}", show) as report:
         return load_episodes(task, split, homes=homes, progress=_kept(report))

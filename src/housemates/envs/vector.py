@@ -83,7 +83,7 @@ def make_vec(
         view: what `render` shows: `top` (from above), or `robot_0`, `robot_1`, ... (over that robot's shoulder).
         homes: play in these instead of the split's.
         episodes: play these instead of the split's.
-        progress: show on stderr how far it is where homes, ways or episodes must be made first, once for each split.
+        progress: show on stderr how far it is where homes, paths or episodes must be made first, once for each split.
         changes: fields of `Rules`.
     """
     names, control, size = check_names(observations), check_control(control), check_size(size)

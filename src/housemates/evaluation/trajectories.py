@@ -91,7 +91,7 @@ class Senses:
         return {name: buffer[which] for name, buffer in self._buffers.items()}
 
 
-def witness(
+def trajectories(
     episodes: Episodes,
     homes: Sequence[Home],
     teams: Sequence[Sequence[Actor | Policy | str]],
@@ -167,7 +167,7 @@ class _Pool:
 
 
 class _Witnessed(Games):
-    """All games of one call of `witness`."""
+    """All games of one call of `trajectories`."""
 
     def watch(self, seats: np.ndarray, observations: Sequence[str], pixels: int) -> None:
         """Keep the decisions of seats [R] bool; to be called before the first round."""

@@ -23,7 +23,7 @@ def hold(parent: int) -> bool:
 
 
 def on_leash(command: Sequence[str]) -> list[str]:
-    """The command that starts another one on a leash held by this process."""
+    """The command that starts another one that ends when this process ends."""
     return [sys.executable, "-m", "housemates.grid.die_with_parent", str(os.getpid()), *command]
 
 

@@ -75,25 +75,25 @@ def prepare(homes: Iterable[Home], threads: int = 2, progress: Callable[[int, in
                 progress(done, len(homes))
 
 
-def approach_for(home: Home, way: Navigation, point: tuple[float, float, float] | np.ndarray) -> np.ndarray:
+def approach_for(home: Home, paths: Navigation, point: tuple[float, float, float] | np.ndarray) -> np.ndarray:
     """Approach indices int32[K <= 4] from which a robot can work at a world point (x, y, z); the nearest comes first."""
-    found = approach_for_points(home, way, np.asarray(point, float)[None])[0]
+    found = approach_for_points(home, paths, np.asarray(point, float)[None])[0]
     return found[found >= 0]
 
 
-def approach_for_points(home: Home, way: Navigation, points: np.ndarray) -> np.ndarray:
+def approach_for_points(home: Home, paths: Navigation, points: np.ndarray) -> np.ndarray:
     """`approach_for` of world points [N, 3]: int32[N, 4], padded with -1."""
     out = np.empty((len(points), MOST), np.int32)
-    approach_kernel(_cells_xz(home.floor, way.approach), np.ascontiguousarray(points, np.float64), out)
+    approach_kernel(_cells_xz(home.floor, paths.approach), np.ascontiguousarray(points, np.float64), out)
     return out
 
 
-def path_length(way: Navigation, home: Home, cell: int, a: int) -> float:
+def path_length(paths: Navigation, home: Home, cell: int, a: int) -> float:
     """Metres along corners from floor cell `cell` (index into `floor.cells`) to approach cell `a` (index into `approach`)."""
-    if not (0 <= cell < way.corner.shape[1] and 0 <= a < way.corner.shape[0]):
-        limits = f"cells 0 to {way.corner.shape[1] - 1}, approach cells 0 to {way.corner.shape[0] - 1}"
+    if not (0 <= cell < paths.corner.shape[1] and 0 <= a < paths.corner.shape[0]):
+        limits = f"cells 0 to {paths.corner.shape[1] - 1}, approach cells 0 to {paths.corner.shape[0] - 1}"
         raise IndexError(f"No path from cell {cell} to approach cell {a}: {home.name} has {limits}")
-    return float(corner_path_length(home.floor.cells, way.corner[a], cell, home.floor.cell))
+    return float(corner_path_length(home.floor.cells, paths.corner[a], cell, home.floor.cell))
 
 
 @njit(cache=True, nogil=True)

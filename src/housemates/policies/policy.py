@@ -112,7 +112,7 @@ class BranchedMemory(nn.Module):
     def forward(self, x: Tensor, memory: Tensor, places: Places | None = None) -> tuple[Tensor, Tensor]:
         """Inputs [L, n, width] and memory [n, M] before them to outputs [L, n, hidden] and memory [n, M] after them."""
         if places is None:
-            raise ValueError("a memory with branches must be told the branch of each stream - see Policy.way")
+            raise ValueError("a memory with branches must be told the branch of each stream - see Policy.branch_args")
         length = len(x)
         states = places.spread(memory).unflatten(2, (self.parts, self.layers, self.hidden))
         x = places.spread(x.transpose(0, 1))
@@ -222,11 +222,11 @@ class Policy(nn.Module):
         informed critic. Sampling draws n numbers from `generator` (torch's own without one), greedy draws none.
         """
         self.check(obs, (len(memory),), memory, latent)
-        way = self.way(latent)
-        core, after = self.memory.step(self.encoder(obs, latent), memory, *way)
+        branches = self.branch_args(latent)
+        core, after = self.memory.step(self.encoder(obs, latent), memory, *branches)
         seen = self.critic_input(core, privileged)
-        value = None if seen is None else self.critic(seen, *way)[:, 0]
-        return finish(self.logits(core, latent, way), value, after, greedy, generator)
+        value = None if seen is None else self.critic(seen, *branches)[:, 0]
+        return finish(self.logits(core, latent, branches), value, after, greedy, generator)
 
     def evaluate(
         self,
@@ -250,24 +250,24 @@ class Policy(nn.Module):
         flat = {name: obs[name].flatten(0, 1) for name in self.config.observations}
         x = self.encoder(flat, None if latent is None else latent.flatten())
         # A latent is constant within an episode, so the first tells a sequence's branch.
-        core, _ = self.memory(x.unflatten(0, (length, count)), memory, *self.way(None if latent is None else latent[0]))
+        core, _ = self.memory(x.unflatten(0, (length, count)), memory, *self.branch_args(None if latent is None else latent[0]))
         seen = self.critic_input(core, privileged)
         if seen is None:
             raise ValueError(f"the critic takes {self.config.privileged} privileged numbers and was given none")
-        way = self.way(latent)
-        logits = self.logits(core, latent, way)
+        branches = self.branch_args(latent)
+        logits = self.logits(core, latent, branches)
         log_probs = logits.log_softmax(-1)
         chosen = log_probs.gather(-1, actions[..., None])[..., 0]
         entropy = -(log_probs.exp() * log_probs).sum(-1)
-        return Evaluation(chosen, entropy, self.critic(seen, *way)[..., 0], core, logits)
+        return Evaluation(chosen, entropy, self.critic(seen, *branches)[..., 0], core, logits)
 
-    def way(self, latent: Tensor | None) -> tuple[Places, ...]:
+    def branch_args(self, latent: Tensor | None) -> tuple[Places, ...]:
         """What memory, actor and critic are given beside their inputs: the branches of rows with latents [...], if any."""
         return (Places(latent.flatten(), self.config.latent),) if self.config.branches and latent is not None else ()
 
-    def logits(self, core: Tensor, latent: Tensor | None, way: tuple[Places, ...] = ()) -> Tensor:
-        """Logits [..., actions] of core [..., hidden] and latent [...]; way: see `way`."""
-        logits = self.actor(core, *way)
+    def logits(self, core: Tensor, latent: Tensor | None, branches: tuple[Places, ...] = ()) -> Tensor:
+        """Logits [..., actions] of core [..., hidden] and latent [...]; branches: see `branch_args`."""
+        logits = self.actor(core, *branches)
         return logits if self.latent_logits is None or latent is None else logits + self.latent_logits[latent]
 
     def critic_input(self, core: Tensor, privileged: Tensor | None) -> Tensor | None:

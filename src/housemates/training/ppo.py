@@ -277,16 +277,16 @@ def replay(policy: Policy, seen: dict[str, Tensor], stored: dict[str, Tensor], i
     for block, place, part in zip(blocks, places, x.split([len(place) for place in places]), strict=True):
         wide = part if len(place) == block.numel() else part.new_zeros(block.numel(), part.shape[1]).index_copy(0, place, part)
         going = block.shape[1]
-        core, memory = policy.memory(wide.unflatten(0, block.shape), memory[:going], *policy.way(branch[:going]))
+        core, memory = policy.memory(wide.unflatten(0, block.shape), memory[:going], *policy.branch_args(branch[:going]))
         cores.append(core.flatten(0, 1)[place])
     core = torch.cat(cores)
-    way = policy.way(latent)
-    log_probs = policy.logits(core, latent, way).log_softmax(-1)
+    branches = policy.branch_args(latent)
+    log_probs = policy.logits(core, latent, branches).log_softmax(-1)
     judged = policy.critic_input(core, seen["privileged"][at] if policy.config.informed else None)
     if judged is None:
         raise ValueError("an informed critic learns from `privileged`, which the store does not hold")
     chosen = log_probs.gather(-1, stored["action"][at][:, None])[:, 0]
-    return Replay(at, chosen, -(log_probs.exp() * log_probs).sum(-1), policy.critic(judged, *way)[:, 0], core)
+    return Replay(at, chosen, -(log_probs.exp() * log_probs).sum(-1), policy.critic(judged, *branches)[:, 0], core)
 
 
 def minibatches(index: Tensor, parts: int, rng: np.random.Generator) -> list[Tensor]:

@@ -147,11 +147,11 @@ def _on_triangle(at: np.ndarray, flat: np.ndarray, level: np.ndarray) -> tuple[n
     nearest, distance = np.zeros(len(at)), np.full(len(at), np.inf)
     turn = np.zeros((3, len(at)))
     for k in range(3):
-        start, way = flat[k], flat[(k + 1) % 3] - flat[k]
+        start, edge = flat[k], flat[(k + 1) % 3] - flat[k]
         offset = at - start
-        turn[k] = way[0] * offset[:, 1] - way[1] * offset[:, 0]
-        along = np.clip(offset @ way / max(way @ way, 1e-12), 0, 1)
-        away = np.hypot(*(offset - along[:, None] * way).T)
+        turn[k] = edge[0] * offset[:, 1] - edge[1] * offset[:, 0]
+        along = np.clip(offset @ edge / max(edge @ edge, 1e-12), 0, 1)
+        away = np.hypot(*(offset - along[:, None] * edge).T)
         closer = away < distance
         distance[closer] = away[closer]
         nearest[closer] = (level[k] + along * (level[(k + 1) % 3] - level[k]))[closer]
