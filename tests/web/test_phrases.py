@@ -103,8 +103,10 @@ def test_a_task_without_texts_of_its_own_is_described_by_its_subgoals(monkeypatc
     assert "open the right drawer" in phrases.instructions("set_table")[0]
 
 
-def test_no_two_partners_have_the_same_title():
-    titles = [phrases.partner_title(partner) for partner in everybody().values()]
+@pytest.mark.parametrize("task", list(TASKS))
+def test_no_two_partners_of_a_task_have_the_same_title(task):
+    offered = [partner for partner in everybody().values() if partner.meta.get("task") in (None, "", task)]
+    titles = [phrases.partner_title(partner) for partner in offered]
     assert len(set(titles)) == len(titles)
 
 
