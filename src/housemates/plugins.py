@@ -1,6 +1,6 @@
 """What users add from outside the package: modules that they name, and entry points of installed packages.
 
-A table has things by name: tasks, sensors, sources of homes, methods, robots, learning algorithms. No code runs because a file
+A table has things by name: tasks, sensors, homes, methods, robots, learning algorithms, presets. No code runs because a file
 names it. A module is imported when a user names it (`--use package.module`, `--task package.module:NAME`, the environment
 variable HOUSEMATES_USE, Python), or when an installed package offers what was asked for as an entry point.
 """
@@ -40,18 +40,14 @@ def use(place: str) -> Any:
     Importing a module is enough if it registers what it defines. It is added to HOUSEMATES_USE.
     """
     found = _import(place)
-    places = _places()
-    if place not in places:
-        os.environ[USE] = ",".join([*places, place])
+    known = places()
+    if place not in known:
+        os.environ[USE] = ",".join([*known, place])
     return found
 
 
-def used() -> list[Any]:
-    """The modules and objects that HOUSEMATES_USE names."""
-    return [_import(place) for place in _places()]
-
-
-def _places() -> list[str]:
+def places() -> list[str]:
+    """What HOUSEMATES_USE names: modules and objects."""
     return [place for place in os.environ.get(USE, "").split(",") if place]
 
 
@@ -131,7 +127,7 @@ class Table(dict[str, Thing], Generic[Thing]):
         return dict(self)
 
     def _take_used(self) -> None:
-        for place in _places():
+        for place in places():
             thing = _import(place)
             if self.fits(thing):
                 self.register(thing, place)

@@ -176,7 +176,7 @@ def test_tasks_in_the_kitchen_train_in_more_kitchens_than_the_paper_s(preset, ta
 
 
 def test_a_presets_settings_reach_the_method_they_are_for_and_no_other():
-    preset = Preset("", methods={"bdp": {"weight": 0.5}})
+    preset = Preset("mine", "", methods={"bdp": {"weight": 0.5}})
     assert preset.settings("bdp", BDPSettings()) == BDPSettings(weight=0.5)
     assert preset.settings("bdp_literal", BDPSettings()) == BDPSettings()
     assert preset.settings("trajedi", TrajeDiSettings()) == TrajeDiSettings()
