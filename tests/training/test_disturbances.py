@@ -213,7 +213,7 @@ def test_disturbances_that_make_no_sense_are_refused(wrong):
 
 def test_presets_disturb_partners_but_not_those_of_a_best_response():
     shares = {name: preset.training.disturbances.share for name, preset in PRESETS.items()}
-    assert shares == {"smoke": 0.0, "state": 0.4, "laptop": 0.4, "paper": 0.0}
-    for method, share in (("own", 0.4), ("best_response", 0.0)):
+    assert shares == {"smoke": 0.0, "state": 0.5, "laptop": 0.5, "paper": 0.0}
+    for method, share in (("own", 0.5), ("best_response", 0.0)):
         run = new_run({"preset": "state", "method": method, "population": ("pretrained/bdp-tidy_house-state",)}, (), "cpu")
         assert run.training.disturbances.share == share
