@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from housemates.robots import DEFAULT
 from housemates.tasks.actions import ACTIONS, ENTITIES
 
 LARGEST = 4096
@@ -31,7 +32,7 @@ FRAME = {
     "robots": ("u1", ()),
     "flags": ("u1", ()),
     "pose": ("f4", ("robots", 3)),  # x, z, yaw
-    "arm": ("f4", ("robots", 7)),  # joints, radians
+    "arm": ("f4", ("robots", DEFAULT.joints)),  # joints, radians
     "thing": ("f4", (2, 3)),  # where the objects are
     "thing_yaw": ("f4", (2,)),
     "door": ("f4", (3,)),  # joint values
