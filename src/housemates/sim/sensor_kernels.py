@@ -14,7 +14,7 @@ KINDS = 10
 """Receptacle kinds that actions and predicates name."""
 SUBGOALS = MOST_SUBGOALS
 SURROUNDING = 1.0 + 1e-9
-"""What lies farther off than this, as a share of the square of a rectangle's half diagonal, lies outside it in spite of rounding."""
+"""Times the square of a rectangle's half diagonal: what lies farther off is outside, however its distance is rounded."""
 HALF_HOME = 5.0
 """Metres by which positions are divided in `privileged`."""
 
@@ -113,7 +113,10 @@ def moved_by_door(world, h, box, value, p, out):
 
 @kernel
 def robot_near_place(world, s, r, kind, point):
-    """Whether robot r is within REACH of a receptacle kind (any instance; handles move with their doors); point [3]: scratch."""
+    """Whether robot r is within REACH of a receptacle kind (any instance; handles move with their doors).
+
+    point [3] is overwritten.
+    """
     home = world.homes[s.home]
     box = kind - (KINDS - 3)
     for i in range(home.place_count[kind]):
