@@ -17,6 +17,7 @@ import torch
 from housemates.config import to_json
 from housemates.fused.learner import Learner as FusedLearner
 from housemates.homes.home import Home
+from housemates.lookahead.settings import LookAhead
 from housemates.policies.checkpoint import save_policy
 from housemates.policies.config import seen_as
 from housemates.policies.policy import Auxiliary
@@ -78,6 +79,9 @@ class Training:
     """The game."""
     disturbances: Disturbances = field(default_factory=Disturbances)
     """Partners of stage 2 that stop or do not react in some episodes."""
+    look_ahead: Literal["", "guess", "velocity"] = ""
+    """How the agent of stage 2 looks ahead (see `lookahead.settings`): what it decides near a partner may be replaced, which it
+    learns from as from everything else that the home does; "" not at all."""
     steps: int = 0
     """The budget in simulation steps of all homes together (the paper's currency; a step of a home with two robots is one
     step); 0 where it is given in decisions."""
@@ -159,7 +163,8 @@ class Trainer:
         for index, (policy, trains) in enumerate(zip(method.policies, method.trains, strict=True)):
             policy.to(device)
             generator = torch.Generator(device).manual_seed(seed * 1000 + index)
-            self.players.append(Learner(policy, generator=generator))
+            ahead = LookAhead(config.look_ahead) if config.look_ahead and stage == 2 and trains else None
+            self.players.append(Learner(policy, generator=generator, look_ahead=ahead))
             self.heads.append(None)
             self.optimisers.append(None)
             self.learners.append(None)
@@ -418,7 +423,7 @@ class Trainer:
             return False
         arrays, meta = found
         config = to_json(self.config)
-        before = meta["config"]
+        before = {"look_ahead": ""} | meta["config"]
         if diverged(self.folder):
             # The one thing that may change on the way, since it would diverge again.
             before["ppo"] = config["ppo"]
