@@ -62,7 +62,8 @@ def make(
         task: `tidy_house`, `set_table` or `prepare_groceries`.
         robots: 1 to 4.
         split: homes and episodes to play: `train`, `dev`, `eval` or `test`.
-        observations: a list of depth (metres), rgb, segmentation, state, predicates, gps_compass and window
+        observations: a list of depth (metres), rgb, segmentation, state, predicates, gps_compass, laser,
+            laser_robots, track, egomotion, receptacles and window
             (docs/observations.md); or one word of `housemates train --observations` for what its policies see: "depth" is
             depth and state, "rgb" rgb and state, "state" state and predicates, "predicates" and "blind" (state) alone.
         size: side of the pictures, pixels.

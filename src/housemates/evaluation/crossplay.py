@@ -175,7 +175,7 @@ def _rows(
         "evaluation": pair.evaluation,
         "control": pair.control,
         "agent": agent.name,
-        "method": agent.script or agent.meta.get("method", agent.kind),
+        "method": method_of(agent),
         "agent_seed": int(agent.meta.get("seed", -1)),
         "observations": agent.meta.get("observations", ""),
         "decisions": budget(agent),
@@ -203,6 +203,12 @@ def _rows(
         "solo_steps": alone[episode, robot],
     }
     return make_rows({name: [value] * n for name, value in same.items()} | each)
+
+
+def method_of(agent: Agent) -> str:
+    """What made an agent, as rows name it; one that looks ahead is another method, so that tables have rows of its own."""
+    method = agent.script or agent.meta.get("method", agent.kind)
+    return method if agent.look_ahead is None else f"{method} + {agent.look_ahead.title}"
 
 
 def run_name(partner: Agent) -> str:

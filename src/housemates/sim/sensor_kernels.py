@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from housemates.sim.skills import OPEN_ENOUGH, is_held, wrap
+from housemates.sim.rules import COLLISION, WINDOW
+from housemates.sim.skills import BLOCKED, OPEN_ENOUGH, cell_at, entity_point, is_held, wrap
 from housemates.sim.state import kernel
 from housemates.tasks.actions import REACH, SUCCESS_RADIUS
 from housemates.tasks.task import MOST_SUBGOALS
@@ -16,7 +16,21 @@ SUBGOALS = MOST_SUBGOALS
 SURROUNDING = 1.0 + 1e-9
 """Times the square of a rectangle's half diagonal: what lies farther off is outside, however its distance is rounded."""
 HALF_HOME = 5.0
-"""Metres by which positions are divided in `privileged`."""
+"""Metres by which positions are divided in `privileged`, `track`, `egomotion` and `receptacles`."""
+RAYS = 16
+"""Directions of the laser around the base, the first straight ahead, each next one 22.5 degrees farther to the right."""
+LASER_RANGE = 2.5
+"""Metres that the laser reaches: the distance at which a partner first interrupts a skill."""
+LASER_STEP = 0.1
+"""Metres by which a ray goes on: a reading is at most so much too short."""
+LAGS = (1, 2, 4, 8, 16, 32)
+"""Steps ago of the positions in `track` and `egomotion`; `STATE.window` holds 40."""
+TIME = 40.0
+"""Steps by which the time since the last decision is divided in `track` and `egomotion`, which go up to 2."""
+PLACE_NUMBERS = 3
+"""Numbers of each receptacle kind in `receptacles`."""
+MISSING = 8.0
+"""Distance of a receptacle that a home does not have, metres."""
 
 
 def state_size(robots: int) -> int:
@@ -32,6 +46,11 @@ def predicates_size(robots: int) -> int:
 def privileged_size(robots: int) -> int:
     """Length of the `privileged` vector: 72 for two robots."""
     return predicates_size(robots) + 4 * robots + 1 + SUBGOALS
+
+
+def track_size(robots: int) -> int:
+    """Length of the `track` vector: 13 for two robots."""
+    return 1 + 2 * len(LAGS) * (robots - 1)
 
 
 @kernel
@@ -175,7 +194,7 @@ def _bits(world, s, robots, own, rest, point):
         rest[24 + box] = s.door[box] > OPEN_ENOUGH[box]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def write_predicates(world, state, which, out):
     """The ground-truth bits of spec section 6 into out [E, R, P] uint8, own robot's block first."""
     homes, robots = which.shape
@@ -241,3 +260,137 @@ def write_window(window, clock, which, out):
                     step = clock[e] - length + k
                     for c in range(3):
                         out[e, r, k, c] = window[e, r, step % length, c] if step >= 0 else 0.0
+
+
+@kernel
+def write_laser(world, state, which, out):
+    """Free way of the base in RAYS directions into out [E, R, RAYS] float32, in units of LASER_RANGE.
+
+    A ray ends where the floor ends on which a robot's centre may stand: furniture and walls, grown by the robot's radius. Other
+    robots do not end it.
+    """
+    homes, robots = which.shape
+    for e in range(homes):
+        s = state[e]
+        for r in range(robots):
+            if not which[e, r]:
+                continue
+            x, z = s.pose[r, 0], s.pose[r, 1]
+            for k in range(RAYS):
+                angle = s.pose[r, 2] - k * (2 * np.pi / RAYS)
+                dx, dz = np.cos(angle), -np.sin(angle)
+                metres = 0.0
+                while metres < LASER_RANGE:
+                    ahead = min(metres + LASER_STEP, LASER_RANGE)
+                    if cell_at(world, s.home, x + dx * ahead, z + dz * ahead) == BLOCKED:
+                        break
+                    metres = ahead
+                out[e, r, k] = metres / LASER_RANGE
+
+
+@kernel
+def write_laser_robots(state, which, out):
+    """Way until the base would touch another robot's into out [E, R, RAYS] float32, in units of LASER_RANGE."""
+    homes, robots = which.shape
+    for e in range(homes):
+        s = state[e]
+        for r in range(robots):
+            if not which[e, r]:
+                continue
+            for k in range(RAYS):
+                angle = s.pose[r, 2] - k * (2 * np.pi / RAYS)
+                dx, dz = np.cos(angle), -np.sin(angle)
+                nearest = LASER_RANGE
+                for other in range(robots):
+                    if other == r:
+                        continue
+                    ox, oz = s.pose[other, 0] - s.pose[r, 0], s.pose[other, 1] - s.pose[r, 1]
+                    along, apart = ox * dx + oz * dz, ox * ox + oz * oz
+                    if apart <= COLLISION * COLLISION:
+                        nearest = 0.0
+                    inside = COLLISION * COLLISION - (apart - along * along)
+                    if along > 0 and inside > 0:
+                        nearest = min(nearest, max(along - np.sqrt(inside), 0.0))
+                out[e, r, k] = nearest / LASER_RANGE
+
+
+@kernel
+def place_before(s, r, steps):
+    """Where (x, z) robot r was so many steps ago, at most WINDOW - 1; before the episode began it stood at its start."""
+    if s.clock - steps <= 0:
+        return s.spawn[r, 0], s.spawn[r, 1]
+    slot = (s.clock - 1 - steps) % WINDOW
+    return float(s.window[r, slot, 0]), float(s.window[r, slot, 1])
+
+
+@kernel
+def write_past(s, r, who, row):
+    """Where robot `who` was LAGS steps ago, as robot r stands now: ahead and right in units of HALF_HOME, into row [12]."""
+    cosine, sine = np.cos(s.pose[r, 2]), np.sin(s.pose[r, 2])
+    for k in range(len(LAGS)):
+        x, z = place_before(s, who, LAGS[k])
+        dx, dz = x - s.pose[r, 0], z - s.pose[r, 1]
+        row[2 * k] = (cosine * dx - sine * dz) / HALF_HOME
+        row[2 * k + 1] = (sine * dx + cosine * dz) / HALF_HOME
+
+
+@kernel
+def since_decision(s, r):
+    """Steps since robot r last decided in this episode, in units of TIME, at most 2."""
+    return min(min(s.duration[r], s.clock) / TIME, 2.0)
+
+
+@kernel
+def write_track(state, which, out):
+    """`track` into out [E, R, 1 + 12 (R - 1)] float32: the time since the robot's last decision, then where every partner was
+    LAGS steps ago, partners nearest first."""
+    homes, robots = which.shape
+    for e in range(homes):
+        s = state[e]
+        for r in range(robots):
+            if not which[e, r]:
+                continue
+            row = out[e, r]
+            row[0] = since_decision(s, r)
+            taken = 1 << r
+            for k in range(robots - 1):
+                best, chosen = np.inf, 0
+                for other in range(robots):
+                    d = (s.pose[other, 0] - s.pose[r, 0]) ** 2 + (s.pose[other, 1] - s.pose[r, 1]) ** 2
+                    if not (taken >> other) & 1 and d < best:
+                        best, chosen = d, other
+                taken |= 1 << chosen
+                write_past(s, r, chosen, row[1 + 2 * len(LAGS) * k : 1 + 2 * len(LAGS) * (k + 1)])
+
+
+@kernel
+def write_egomotion(state, which, out):
+    """`egomotion` into out [E, R, 13] float32: the time since the last decision, then where the robot itself was."""
+    homes, robots = which.shape
+    for e in range(homes):
+        s = state[e]
+        for r in range(robots):
+            if which[e, r]:
+                out[e, r, 0] = since_decision(s, r)
+                write_past(s, r, r, out[e, r, 1:])
+
+
+@kernel
+def write_receptacles(world, state, which, out):
+    """Distance (in units of HALF_HOME), cosine and sine of the heading (positive to the right) of the nearest receptacle of
+    every kind into out [E, R, 30] float32; a kind that the home does not have is far off and has no heading."""
+    homes, robots = which.shape
+    seen = np.empty(2)
+    for e in range(homes):
+        s = state[e]
+        for r in range(robots):
+            if not which[e, r]:
+                continue
+            for kind in range(KINDS):
+                row = out[e, r, PLACE_NUMBERS * kind : PLACE_NUMBERS * (kind + 1)]
+                if world.homes[s.home].place_count[kind] == 0:
+                    row[0], row[1], row[2] = MISSING / HALF_HOME, 0.0, 0.0
+                    continue
+                x, _, z = entity_point(world, s, r, 4 + kind)
+                polar(s.pose[r], x, z, seen)
+                row[0], row[1], row[2] = seen[0] / HALF_HOME, np.cos(seen[1]), np.sin(seen[1])

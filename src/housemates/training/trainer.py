@@ -15,6 +15,7 @@ import torch
 
 from housemates.config import to_json
 from housemates.homes.home import Home
+from housemates.lookahead.settings import LookAhead
 from housemates.policies.checkpoint import save_policy
 from housemates.policies.config import seen_as
 from housemates.run_folder import MOMENTS, StageFolder
@@ -97,7 +98,8 @@ class Trainer:
         for index, (policy, trains) in enumerate(zip(method.policies, method.trains, strict=True)):
             policy.to(device)
             generator = torch.Generator(device).manual_seed(seed * 1000 + index)
-            self.players.append(Learner(policy, generator=generator))
+            ahead = LookAhead(config.look_ahead) if config.look_ahead and stage == 2 and trains else None
+            self.players.append(Learner(policy, generator=generator, look_ahead=ahead))
             self.algorithms.append(None)
             if trains:
                 # Stores grow; this is what a rollout of ten steps a decision needs.
@@ -332,7 +334,7 @@ class Trainer:
             return False
         arrays, meta = found
         config = to_json(self.config)
-        before = meta["config"]
+        before = {"look_ahead": ""} | meta["config"]
         if diverged(self.folder):
             # The one thing that may change on the way, since it would diverge again.
             before["ppo"] = config["ppo"]
