@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numba import njit
 
 from housemates.sim.rules import COLLISION, WINDOW
 from housemates.sim.skills import BLOCKED, OPEN_ENOUGH, cell_at, entity_point, is_held, wrap
@@ -194,7 +195,7 @@ def _bits(world, s, robots, own, rest, point):
         rest[24 + box] = s.door[box] > OPEN_ENOUGH[box]
 
 
-@kernel
+@njit(cache=True, nogil=True)
 def write_predicates(world, state, which, out):
     """The ground-truth bits of spec section 6 into out [E, R, P] uint8, own robot's block first."""
     homes, robots = which.shape
@@ -375,7 +376,7 @@ def write_egomotion(state, which, out):
                 write_past(s, r, r, out[e, r, 1:])
 
 
-@kernel
+@njit(cache=True, nogil=True)
 def write_receptacles(world, state, which, out):
     """Distance (in units of HALF_HOME), cosine and sine of the heading (positive to the right) of the nearest receptacle of
     every kind into out [E, R, 30] float32; a kind that the home does not have is far off and has no heading."""
