@@ -17,6 +17,8 @@ LARGEST = 4096
 LONGEST_NAME = 200
 KEYS = ("forward", "left", "right")
 """Keys that a person holds down."""
+VIEWS = ("follow", "eyes", "orbit", "top")
+"""Cameras of a player."""
 PIXELS = 128
 """Side of the head pictures."""
 OVER, PICTURES, PAUSED = 1, 2, 4
@@ -90,13 +92,21 @@ def _team(nobody: bool) -> Field:
 
 MESSAGES: dict[str, dict[str, Field]] = {
     "hello": {"depth": _flag(False)},
-    "new_game": {"task": _name(), "episode": _whole(0, 99), "robots": _team(False), "hz": _rate(10), "consent": _flag(False)},
+    "new_game": {
+        "task": _name(),
+        "episode": _whole(0, 99),
+        "robots": _team(False),
+        "hz": _rate(10),
+        "consent": _flag(False),
+        "reveal": _flag(False),
+    },
     "swap": {
         "recording": _name(),
         "frame": _whole(0, 100_000),
         "robots": _team(True),
         "hz": _rate(10),
         "consent": _flag(False),
+        "reveal": _flag(True),
     },
     "join": {"game": _name(), "key": _name(None)},
     "leave": {},
@@ -109,6 +119,7 @@ MESSAGES: dict[str, dict[str, Field]] = {
     "step": {},
     "speed": {"hz": _rate()},
     "consent": {"consent": _flag()},
+    "view": {"view": Field(lambda v: isinstance(v, str) and v in VIEWS, "one of " + ", ".join(VIEWS))},
 }
 """Every message by its type. All may carry `id`, a number that comes back with the answer."""
 
