@@ -118,7 +118,7 @@ def kept_beside(
         digest.update(f"{name} {array.dtype} {array.shape}".encode() + array.tobytes())
     for partner in everybody:
         digest.update(f"{partner.kind} {partner.script} {partner.latent} {partner.meta.get('sha256', '')}".encode())
-        if partner.kind in ("learned", "latent"):
+        if partner.trained:
             digest.update((Path(partner.path) / DESCRIPTION).read_bytes())
     package = Path(__file__).parents[1]
     acting = (path for name in ("agents", "fused", "policies") for path in sorted(package.glob(f"{name}/*.py")))

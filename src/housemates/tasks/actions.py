@@ -79,10 +79,18 @@ ACTION_TABLE = (
 """The 25 decisions of the paper (appendix C.2), the same for every task."""
 ACTIONS = tuple(action.name for action in ACTION_TABLE)
 """Their names."""
-NAVIGATE = ACTIONS.index("nav obj0")
-PICK = ACTIONS.index("pick obj0")
-PLACE = ACTIONS.index("place goal0")
-OPEN = ACTIONS.index("open fridge")
+
+
+def _range(verb: str) -> tuple[int, int]:
+    """The first decision of a verb and the one after its last; kernels tell verbs apart by these."""
+    numbers = [number for number, action in enumerate(ACTION_TABLE) if action.verb == verb]
+    return numbers[0], numbers[-1] + 1
+
+
+NAVIGATE, _ = _range("nav")
+PICK, PICK_END = _range("pick")
+PLACE, PLACE_END = _range("place")
+OPEN, OPEN_END = _range("open")
 NO_OP = ACTIONS.index("no-op")
 MOVE_FORWARD = ACTIONS.index("move-forward")
 TURN_LEFT = ACTIONS.index("turn-left")
