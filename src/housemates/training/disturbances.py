@@ -86,9 +86,8 @@ class Disturber:
         kind = 1 + np.minimum(np.searchsorted(self.limits, drawn[1], side="right"), len(KINDS) - 2)
         kind = np.where(drawn[0] < self.config.share, kind, FREEZE)
         self.kind[homes] = np.where(hit, kind, UNDISTURBED)[homes]
-        self.at = np.where(
-            hit, (self.config.earliest + drawn[2] ** 2 * (LATEST - self.config.earliest)).astype(np.int32), self.at
-        )
+        early = self.config.earliest + drawn[2] ** 2 * (LATEST - self.config.earliest)
+        self.at = np.where(hit, early.astype(np.int32), self.at)
         noisy = NOISY[0] + drawn[3] * (NOISY[1] - NOISY[0])
         self.rate[homes] = np.select([self.kind == NOISE, self.kind == SLOW], [noisy, WAITING])[homes]
         state = self.batch.state
