@@ -74,7 +74,7 @@ def controls(agent: Agent, holdouts: Sequence[Agent], robots: int = 2) -> list[P
 
 def identity(partner: Agent) -> tuple[str, str, int]:
     """What makes a partner the same one wherever it lies and whatever it is called."""
-    if partner.kind in ("learned", "latent"):
+    if partner.trained:
         return ("policy", partner.meta.get("sha256") or partner.path, partner.latent)
     return (partner.kind, partner.script or partner.path, -1)
 
@@ -213,7 +213,7 @@ def method_of(agent: Agent) -> str:
 
 def run_name(partner: Agent) -> str:
     """What trained a partner: its run; a script or a function by its own name."""
-    if partner.kind not in ("learned", "latent"):
+    if not partner.trained:
         return partner.name
     return str(partner.meta.get("run") or partner.name.rpartition("/")[0] or partner.name)
 

@@ -17,9 +17,12 @@ from housemates.tasks.actions import (
     NO_OP,
     OPEN,
     OPEN_ABOVE,
+    OPEN_END,
     OPENED_VALUE,
     PICK,
+    PICK_END,
     PLACE,
+    PLACE_END,
     REACH,
     TURN_LEFT,
     TURN_RIGHT,
@@ -139,7 +142,7 @@ def may_start(world, s, r, action):
     """Whether the action's pre-condition holds now (spec 4.1 and section 14, 8)."""
     if action < PICK or action >= NO_OP:
         return True
-    if action < PLACE:
+    if PICK <= action < PICK_END:
         i = action - PICK
         if s.held[r] >= 0:
             return False
@@ -150,13 +153,15 @@ def may_start(world, s, r, action):
         if box >= 0 and s.door[box] <= OPEN_ENOUGH[box]:
             return False
         return within_reach(s, r, s.thing[i, 0], s.thing[i, 1], s.thing[i, 2])
-    if action < OPEN:
+    if PLACE <= action < PLACE_END:
         i = action - PLACE
         goal = world.episodes[s.episode].goal[i]
         return s.held[r] == i and within_reach(s, r, goal[0], goal[1], goal[2])
-    box = action - OPEN
-    handle = world.homes[s.home].handle[box]
-    return s.door[box] < CLOSED_BELOW and within_reach(s, r, handle[0], handle[1], handle[2])
+    if OPEN <= action < OPEN_END:
+        box = action - OPEN
+        handle = world.homes[s.home].handle[box]
+        return s.door[box] < CLOSED_BELOW and within_reach(s, r, handle[0], handle[1], handle[2])
+    return False
 
 
 @kernel
@@ -294,13 +299,13 @@ def apply(world, s, r):
     """The effect of robot r's pick, place or open. Returns the sub-goal it achieved for the first time, -1 if none."""
     action = s.action[r]
     reached = -1
-    if PICK <= action < PLACE:
+    if PICK <= action < PICK_END:
         i = action - PICK
         s.held[r] = i
         s.thing_yaw[i] = wrap(s.thing_yaw[i] - s.pose[r, 2])  # held things turn with their holder
         reach_out(world, s, r, s.thing[i, 0], s.thing[i, 1], s.thing[i, 2])
         reached = world.task[0].subgoal_of[PICKING, i]
-    elif PLACE <= action < OPEN:
+    elif PLACE <= action < PLACE_END:
         i, episode = action - PLACE, s.episode
         s.held[r] = -1
         for k in range(3):
@@ -312,7 +317,7 @@ def apply(world, s, r):
         draw_along(world, s, i)
         reach_out(world, s, r, s.thing[i, 0], s.thing[i, 1], s.thing[i, 2])
         reached = world.task[0].subgoal_of[PLACING, i]
-    elif OPEN <= action < NO_OP:
+    elif OPEN <= action < OPEN_END:
         box = action - OPEN
         s.door[box] = OPENED[box]
         for i in range(2):
