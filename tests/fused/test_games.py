@@ -16,7 +16,7 @@ from housemates.sim.rules import Rules
 
 SHORT = Rules(horizon=60)
 STATE, DEPTH = PolicyConfig.state(hidden=16, features=16), PolicyConfig.laptop(hidden=16, features=16)
-GRU = PolicyConfig.state(hidden=16, features=16, memory="gru")
+DEEP = PolicyConfig.state(hidden=16, features=16, layers=2)
 
 
 def games(config: PolicyConfig, greedy: bool) -> Played:
@@ -39,8 +39,8 @@ def test_games_are_the_same_by_both_paths_but_for_roundings(config, greedy, monk
 
 
 def test_who_computes_is_named_by_the_networks_of_a_team():
-    fused, gru, lone = Actor(Policy(STATE)), Actor(Policy(GRU)), Actor(script="solo")
-    assert [inference(team) for team in ([fused, lone], [gru, lone], [fused, gru], [lone])] == ["fused", "torch", "both", ""]
+    fused, deep, lone = Actor(Policy(STATE)), Actor(Policy(DEEP)), Actor(script="solo")
+    assert [inference(team) for team in ([fused, lone], [deep, lone], [fused, deep], [lone])] == ["fused", "torch", "both", ""]
 
 
 @pytest.mark.parametrize(("fits", "path"), [(True, "fused"), (False, "torch")])
