@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from housemates.agents import agent as registry
-from housemates.agents.actors import Actor, check_robots, load_actors
+from housemates.agents.actors import Actor, check_robots, inference, load_actors
 from housemates.agents.agent import Agent
 from housemates.evaluation.holdouts import budget, origin, run_of
 from housemates.evaluation.play import Played, play
@@ -144,7 +144,10 @@ def crossplay(
         "seed": seed,
         "greedy": greedy,
     }
-    return join_rows(_rows(pair, played, played.team == k, episodes, alone, common, len(which)) for k, pair in enumerate(pairs))
+    paths = [{"inference": inference(team)} for team in teams]
+    return join_rows(
+        _rows(pair, played, played.team == k, episodes, alone, common | paths[k], len(which)) for k, pair in enumerate(pairs)
+    )
 
 
 def solo_steps(
