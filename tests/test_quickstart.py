@@ -10,7 +10,7 @@ import pytest
 from housemates.cli.main import main
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def quickstart() -> str:
@@ -39,7 +39,14 @@ def test_a_marked_block_of_a_page_runs_as_printed(page, number, text, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name", ["README.md", "docs/environments.md", "docs/homes.md", "docs/observations.md", "docs/recordings.md"]
+    "name",
+    [
+        "README.md",
+        "docs/concepts/environments.md",
+        "docs/concepts/homes.md",
+        "docs/concepts/observations.md",
+        "docs/howto/recordings.md",
+    ],
 )
 def test_a_page_imports_nothing_internal(name):
     imported = re.findall(r"^\s*(?:from|import) (housemates\.\S+)", (ROOT / name).read_text(), re.MULTILINE)

@@ -1,4 +1,4 @@
-"""docs/your_own_method.md: what is printed there works, in a folder outside the package."""
+"""docs/tutorials/your_own_method.md: what is printed there works, in a folder outside the package."""
 
 import json
 import os
@@ -24,14 +24,14 @@ from housemates.runs.run import read
 from housemates.tasks.actions import ACTIONS
 from housemates.training.store import Store
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "your_own_method.md").read_text()
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "tutorials" / "your_own_method.md").read_text()
 SHORT = ("--decisions", "600", "--quiet", "--change", "num_envs=8", "method.members=2")
 
 
 def block(title: str) -> str:
     """The code below a comment of the page."""
     found = re.search(rf"<!-- {title}.*?-->\n```\w+\n(.*?)```", PAGE, re.DOTALL)
-    assert found, f"docs/your_own_method.md has no {title}"
+    assert found, f"docs/tutorials/your_own_method.md has no {title}"
     return found.group(1)
 
 
