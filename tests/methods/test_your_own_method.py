@@ -77,12 +77,12 @@ def test_the_commands_of_the_page_train_evaluate_and_report(here, capsys):
     assert main([*train, "--decisions", "600", "--quiet", "--change", "num_envs=8", "method.members=2"]) == 0
     assert main([*evaluate, "--episodes", "2", "--partners", "script/noop"]) == 0
     assert main([*report, "--no-films"]) == 0
-    run = Path("runs/tastes")
-    assert json.loads((run / "config.json").read_text())["method"] == "my_methods:Tastes"
-    assert [partner.name for partner in population(run)] == ["tastes/0", "tastes/1"]
+    run = Path("runs/preferences")
+    assert json.loads((run / "config.json").read_text())["method"] == "my_methods:Preferences"
+    assert [partner.name for partner in population(run)] == ["preferences/0", "preferences/1"]
     assert load_policy(agent(run).path).config.latent == 0
     assert (run / "report" / "index.html").is_file()
-    assert "tastes/agent: zero-shot" in capsys.readouterr().out
+    assert "preferences/agent: zero-shot" in capsys.readouterr().out
 
 
 def test_the_lines_of_python_train_evaluate_and_report(here, monkeypatch, capsys):
@@ -101,7 +101,18 @@ def paused(here) -> Path:
     """A run of the example that was paused at once, in a process that has not named its method."""
     run = here / "runs" / "paused"
     if not run.exists():
-        words = ("train", "--method", "my_methods:Tastes", "--preset", "smoke", *SHORT, "--hours", "1e-9", "--out", str(run))
+        words = (
+            "train",
+            "--method",
+            "my_methods:Preferences",
+            "--preset",
+            "smoke",
+            *SHORT,
+            "--hours",
+            "1e-9",
+            "--out",
+            str(run),
+        )
         assert main(list(words)) == 0
     forget()
     return run
@@ -114,29 +125,29 @@ def test_a_run_can_be_read_without_the_code_of_its_method(paused):
 
 def test_a_run_is_not_resumed_because_a_file_names_its_method(paused, capsys):
     told = one_line(capsys, "train", "--resume", str(paused))
-    assert "a file may not run code - name it: --method my_methods:Tastes" in told
+    assert "a file may not run code - name it: --method my_methods:Preferences" in told
     assert "my_methods" not in sys.modules
 
 
 def test_a_run_is_resumed_only_with_its_own_method(paused, capsys):
-    assert "is a run with --method my_methods:Tastes, not bdp" in one_line(
+    assert "is a run with --method my_methods:Preferences, not bdp" in one_line(
         capsys, "train", "--resume", str(paused), "--method", "bdp"
     )
 
 
 def test_a_paused_run_says_the_whole_command_that_continues_it(paused, capsys):
-    words = ("train", "--resume", str(paused), "--method", "my_methods:Tastes", "--hours", "1e-9", "--quiet")
+    words = ("train", "--resume", str(paused), "--method", "my_methods:Preferences", "--hours", "1e-9", "--quiet")
     assert main(list(words)) == 0
-    assert f"--resume {paused} --method my_methods:Tastes" in capsys.readouterr().out
+    assert f"--resume {paused} --method my_methods:Preferences" in capsys.readouterr().out
 
 
 def test_a_run_that_is_named_again_is_trained_to_its_end_by_several_calls(paused):
     sys.path.insert(0, str(paused.parents[1]))
     try:
-        from my_methods import Tastes
+        from my_methods import Preferences
     finally:
         sys.path.remove(str(paused.parents[1]))
-    trained = housemates.train(Tastes, resume=paused, quiet=True)
+    trained = housemates.train(Preferences, resume=paused, quiet=True)
     assert trained.complete
     assert RunFolder(trained.folder).complete()
     assert trained.run.settings.members == 2
@@ -148,7 +159,7 @@ def test_the_example_is_short():
 
 
 def test_the_example_pays_for_what_a_member_likes(here):
-    spec = METHODS[resolve_method("my_methods:Tastes")]
+    spec = METHODS[resolve_method("my_methods:Preferences")]
     store = Store({}, 1, 3, {"window": ((40, 3), np.float32)})
     store.append(3)
     store.window[:, -1, 2] = [ACTIONS.index("pick obj1"), ACTIONS.index("pick obj0"), ACTIONS.index("place goal1")]
@@ -157,15 +168,15 @@ def test_the_example_pays_for_what_a_member_likes(here):
 
 
 def test_a_class_says_what_tables_and_options_need(here):
-    spec = METHODS[resolve_method("my_methods:Tastes")]
-    assert (spec.label, spec.docs, spec.two_stages) == ("Tastes", "Members that each like one object.", True)
+    spec = METHODS[resolve_method("my_methods:Preferences")]
+    assert (spec.label, spec.docs, spec.two_stages) == ("Preferences", "Members that each like one object.", True)
     assert spec.settings.weight == 0.05
 
 
 def test_a_registered_name_is_a_method_like_any_other(here):
-    register_method("tastes", METHODS[resolve_method("my_methods:Tastes")])
-    assert resolve_method("tastes") == "tastes"
-    with pytest.raises(ValueError, match="did you mean 'tastes'"):
+    register_method("preferences", METHODS[resolve_method("my_methods:Preferences")])
+    assert resolve_method("preferences") == "preferences"
+    with pytest.raises(ValueError, match="did you mean 'preferences'"):
         resolve_method("taste")
 
 
@@ -187,9 +198,9 @@ def test_what_is_no_method_is_told(name, method, told):
 @pytest.mark.parametrize(
     ("named", "told"),
     [
-        ("my_methods:Taste", "did you mean 'Tastes'"),
-        ("nowhere_at_all:Tastes", "no module 'nowhere_at_all'"),
-        ("../evil:Tastes", "names no module"),
+        ("my_methods:Taste", "did you mean 'Preferences'"),
+        ("nowhere_at_all:Preferences", "no module 'nowhere_at_all'"),
+        ("../evil:Preferences", "names no module"),
     ],
 )
 def test_a_place_without_a_method_is_told(here, named, told, capsys):
@@ -197,17 +208,19 @@ def test_a_place_without_a_method_is_told(here, named, told, capsys):
 
 
 def test_an_installed_package_offers_a_method_by_name(here, monkeypatch):
-    entry = metadata.EntryPoint("tastes", "my_methods:Tastes", GROUP)
+    entry = metadata.EntryPoint("preferences", "my_methods:Preferences", GROUP)
     monkeypatch.syspath_prepend(str(here))
-    monkeypatch.setattr(methods.metadata, "entry_points", lambda group, name=None: [entry] if name in (None, "tastes") else [])
-    assert find_method("tastes").label == "Tastes"
+    monkeypatch.setattr(
+        methods.metadata, "entry_points", lambda group, name=None: [entry] if name in (None, "preferences") else []
+    )
+    assert find_method("preferences").label == "Preferences"
     with pytest.raises(ValueError, match="no method 'nonsense'"):
         find_method("nonsense")
 
 
 def test_a_broken_package_is_named(here, monkeypatch):
-    entry = metadata.EntryPoint("tastes", "my_methods:Missing", GROUP)
+    entry = metadata.EntryPoint("preferences", "my_methods:Missing", GROUP)
     monkeypatch.syspath_prepend(str(here))
     monkeypatch.setattr(methods.metadata, "entry_points", lambda group, name=None: [entry])
     with pytest.raises(ValueError, match=r"my_methods:Missing\) cannot be loaded: AttributeError"):
-        find_method("tastes")
+        find_method("preferences")
