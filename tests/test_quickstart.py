@@ -29,9 +29,9 @@ def name(page: Path) -> str:
 
 
 def blocks(page: Path) -> list[tuple[str, str]]:
-    """Blocks of Python that this file runs: the note above each, and its text; not those that show an example."""
+    """Blocks of Python that this file runs: the note above each, and its text. A block with a title shows an example."""
     found = [(match["note"] or "", match["code"]) for match in BLOCK.finditer(page.read_text())]
-    return [(note, code) for note, code in found if not note.startswith(ELSEWHERE) and "--8<--" not in code]
+    return [(note, code) for note, code in found if not note.startswith(ELSEWHERE)]
 
 
 def lines_of_commands(page: Path) -> list[str]:
