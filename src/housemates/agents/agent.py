@@ -251,11 +251,12 @@ def _resolve(text: str) -> list[Agent]:
     if is_run(place.parent):
         return [_part(place.parent, place.name)]
     if ":" in text:
-        from housemates.agents.functions import find
+        from housemates.agents.functions import SEEN, find, told_by
 
-        find(text)
+        function = find(text)
         allow([text])
-        return [Agent(text, "function", text)]
+        meta = {"observations": seen_as(getattr(function, "observations", SEEN))} | told_by(function)
+        return [Agent(text, "function", text, meta=meta)]
     everybody = shipped()
     wanted = text.removeprefix(PRETRAINED)
     begins = f"/{wanted}-" if text.startswith(PRETRAINED) else f"/{wanted}/"
