@@ -24,7 +24,7 @@ from housemates.training.trainer import Training
 RECIPE = PPO(learning_rate=1e-3, entropy_end=0.0, num_minibatches=8, gae_lambda=0.98, normalise_value=True)
 """What learns best per minute on two cores, of all that was tried (docs/lab_notes/learning.md)."""
 DISTURBED = Disturbances(share=0.5)
-"""Stage 2 with undisturbed partners alone often ends with an agent that stands aside (docs/concepts/methods/disturbances.md)."""
+"""Stage 2 with undisturbed partners alone often gives an agent that stays idle (docs/concepts/methods/disturbances.md)."""
 PAID = {"weight": 0.015, "late_weight": 0.1, "warmup_fraction": 0.05}
 """How BDP pays for being told apart in laptop networks with short budgets (docs/concepts/methods/bdp.md)."""
 LATENT_LOGITS = {"latent_logit_std": 1.0}
