@@ -108,5 +108,5 @@ def test_a_folder_that_is_no_run_is_one_line(tmp_path):
 )
 def test_a_run_whose_config_is_not_what_was_written_is_refused(tmp_path, content):
     (tmp_path / "config.json").write_text(content)
-    with pytest.raises(ValueError, match=r"config\.json is damaged .* - restore it from a copy"):
+    with pytest.raises(ValueError, match=r"config\.json.*damaged"):
         TrainingRun(tmp_path)
