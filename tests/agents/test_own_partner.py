@@ -1,4 +1,4 @@
-"""docs/your_own_method.md, a partner of one's own: the function that is printed there acts by its name."""
+"""docs/tutorials/your_own_method.md, a partner of one's own: the function that is printed there acts by its name."""
 
 import re
 from pathlib import Path

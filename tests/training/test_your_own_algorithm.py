@@ -1,4 +1,4 @@
-"""docs/your_own_method.md, a learning algorithm: what is printed there trains and resumes exactly."""
+"""docs/tutorials/your_own_method.md, a learning algorithm: what is printed there trains and resumes exactly."""
 
 import re
 from pathlib import Path

@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args
 
 from housemates.config import from_json, to_json
 from housemates.io import read_json, reading, write_json
+from housemates.lookahead.settings import LookAhead, split_name
 from housemates.run_folder import AGENT, RESTORE, RunFolder, is_held_out, is_policy, is_run, policies_below, run_around
 from housemates.sim.scripts import SCRIPTS, script
 
@@ -48,6 +49,8 @@ class Agent:
     """Of a latent policy."""
     script: str = ""
     """A key of `sim.scripts.SCRIPTS`."""
+    look_ahead: LookAhead | None = None
+    """How it looks ahead before it acts near a partner; None: it does not."""
     meta: dict[str, Any] = field(default_factory=dict, hash=False)
     """What is known of it: observations, task, seed, decisions, method, environment, sha256, holdout, success ..."""
 
@@ -63,6 +66,8 @@ class Agent:
             script(self.script)
         if self.kind == "latent" and self.latent < 0:
             raise ValueError(f"the partner '{self.name}' is a latent without number - give latent 0, 1, ...")
+        if self.look_ahead is not None and self.kind in ("script", "person"):
+            raise ValueError(f"'{self.name}' cannot look ahead: no policy moves it - choose a policy, random or a function")
 
 
 def allow(places: Iterable[str]) -> None:
@@ -77,7 +82,10 @@ def write_partners(path: Path, partners: Sequence[Agent], run: Path) -> None:
         place = Path(partner.path)
         if partner.trained and place.is_absolute() and place.is_relative_to(run.resolve()):
             partner = dataclasses.replace(partner, path=place.relative_to(run.resolve()).as_posix())
-        rows.append(to_json(partner))
+        row = to_json(partner)
+        if partner.look_ahead is None:
+            del row["look_ahead"]
+        rows.append(row)
     write_json(path, {LIST: rows})
 
 
@@ -92,7 +100,7 @@ def read_partners(path: Path, run: Path) -> list[Agent]:
     rows = listed.get(LIST)
     if not isinstance(rows, list) or len(listed) > 1:
         raise ValueError(f"{path} is no list of partners - {RESTORE}")
-    found = [_placed(from_json(Agent, row, str(path)), run) for row in rows]
+    found = [_placed(from_json(Agent, {"look_ahead": None} | row, str(path)), run) for row in rows]
     for partner in found:
         if partner.kind == "function" and partner.path not in NAMED:
             raise ValueError(
@@ -172,16 +180,25 @@ def scripted(name: str) -> Agent:
 def resolve(text: str, task: str | None = None) -> list[Agent]:
     """Whom a text means: script/NAME (or NAME alone), random, a run's folder (its population), RUN/agent, RUN/3, RUN/z5, the
     folder of a policy, package.module:function, or what comes with the package: its name, or pretrained/ and the beginning of
-    it.
+    it. Behind any of them +lookahead makes it look ahead (`lookahead.settings`).
 
     With a task, policies that were trained for another one are refused.
     """
-    found = _resolve(text.rstrip("/"))
+    name, ahead = split_name(text)
+    found = [looking(partner, ahead) for partner in _resolve(name.rstrip("/"))]
     for partner in found:
         trained = partner.meta.get("task")
         if task is not None and trained not in (None, "", task):
             raise ValueError(f"{partner.name} was trained for {trained}, not for {task} - choose another partner or --task")
     return found
+
+
+def looking(agent: Agent, ahead: LookAhead | None) -> Agent:
+    """An agent that looks ahead before it acts near a partner; its name says so."""
+    if ahead is None:
+        return agent
+    name = agent.name if agent.look_ahead is None else agent.name.removesuffix(f" + {agent.look_ahead.title}")
+    return dataclasses.replace(agent, name=f"{name} + {ahead.title}", look_ahead=ahead)
 
 
 def resolve_all(texts: Iterable[str], task: str | None = None) -> list[Agent]:
@@ -234,11 +251,12 @@ def _resolve(text: str) -> list[Agent]:
     if is_run(place.parent):
         return [_part(place.parent, place.name)]
     if ":" in text:
-        from housemates.agents.functions import find
+        from housemates.agents.functions import SEEN, find, told_by
 
-        find(text)
+        function = find(text)
         allow([text])
-        return [Agent(text, "function", text)]
+        meta = {"observations": seen_as(getattr(function, "observations", SEEN))} | told_by(function)
+        return [Agent(text, "function", text, meta=meta)]
     everybody = shipped()
     wanted = text.removeprefix(PRETRAINED)
     begins = f"/{wanted}-" if text.startswith(PRETRAINED) else f"/{wanted}/"
@@ -286,7 +304,7 @@ def _run_meta(folder: Path) -> dict[str, Any]:
 
 def _same(one: Agent, other: Agent) -> bool:
     """Whether two partners are the same whatever they are called."""
-    return (one.kind, one.path, one.latent, one.script) == (other.kind, other.path, other.latent, other.script)
+    return all(getattr(one, name) == getattr(other, name) for name in ("kind", "path", "latent", "script", "look_ahead"))
 
 
 def _longer(partner: Agent) -> str:

@@ -38,6 +38,8 @@ def check_partners(partners: Sequence[Agent], robots: int = 2, one: bool = False
             raise ValueError(f"{partner.name} is a holdout of the evaluation - choose partners that nobody is tested with")
         if partner.meta.get("method") == BEST_RESPONSE and not one:
             raise ValueError(f"{partner.name} is a best response, perhaps to a holdout - choose other partners")
+        if partner.look_ahead is not None:
+            raise ValueError(f"{partner.name} looks ahead, which partners of training do not - name it without +lookahead")
         if partner.kind == "person":
             raise ValueError(f"{partner.name} is a person - people play on the page: housemates play")
         if partner.meta.get("robots", robots) != robots:

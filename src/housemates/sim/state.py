@@ -9,8 +9,13 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
+from numba import njit
 
 from housemates.sim.rules import REWARD_TERMS, WINDOW
+
+kernel = njit(cache=True, nogil=True, _nrt=False)
+"""Compiles a kernel of the simulator that allocates nothing: without numba's reference counts, of which a call with the world's
+arrays would change dozens, atomically."""
 
 MOST_ROBOTS = 4
 BOTH_HALVES = -2
