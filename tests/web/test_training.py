@@ -79,7 +79,7 @@ def test_one_drops_into_an_episode_of_the_newest_checkpoint(run):
         (name,) = [r["id"] for r in pages.get_json(port, "/api/start")["runs"]]
         assert pages.get_json(port, f"/api/run/{name}?from=4")["next"] == 5
         with pages.visitor(port) as guest:
-            game = guest.begin(robots=[f"run/{name}", "person"])
+            game = guest.begin(robots=[f"run/{name}", "person"], reveal=True)
             assert (game["robots"], game["human"]) == ([f"{run.name}/0", "person"], 1)
             decision = guest.until("decision")
     assert len(decision["top"]) == 5
