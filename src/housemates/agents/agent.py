@@ -12,12 +12,12 @@ from typing import Any, Literal, get_args
 from housemates.config import from_json, to_json
 from housemates.io import read_json, reading, write_json
 from housemates.run_folder import AGENT, RESTORE, RunFolder, is_held_out, is_policy, is_run, policies_below, run_around
-from housemates.sim.scripts import SCRIPTS, script
+from housemates.sim.scripts import HELD_OUT, PAPER, SCRIPTS, script
 
 Kind = Literal["script", "learned", "latent", "random", "function", "person"]
 KINDS: tuple[str, ...] = get_args(Kind)
-HOLDOUT_SCRIPTS = ("noop", "first_half", "second_half")
-"""Scripts of the evaluation (spec 11.1): never partners in training."""
+HOLDOUT_SCRIPTS = PAPER
+"""Scripts of the paper's evaluation (spec 11.1)."""
 LIST = "partners"
 """The entry of these files that has the list."""
 BEST_RESPONSE = "best_response"
@@ -151,13 +151,13 @@ def seen_as(observations: Sequence[str]) -> str:
 def is_holdout(partner: Agent) -> bool:
     """Whether a partner belongs to the evaluation, so that nobody may train with it."""
     if partner.kind == "script":
-        return partner.script in HOLDOUT_SCRIPTS
+        return partner.script in HELD_OUT
     return bool(partner.meta.get("holdout")) or (partner.kind in ("learned", "latent") and is_held_out(partner.path))
 
 
 def scripted(name: str) -> Agent:
     """A scripted robot by name."""
-    return Agent(f"script/{name}", "script", script=name, meta={"holdout": name in HOLDOUT_SCRIPTS})
+    return Agent(f"script/{name}", "script", script=name, meta={"holdout": name in HELD_OUT})
 
 
 def resolve(text: str, task: str | None = None) -> list[Agent]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import arg
 
-from housemates.cli.homes import load_homes, load_set
+from housemates.cli.homes import SplitName, load_homes, load_set
 
 if TYPE_CHECKING:
     from housemates.speed.suite import Result
@@ -22,6 +22,7 @@ def speed(
     seconds: float | None = None,
     peers: bool = True,
     learning: bool = True,
+    split: SplitName = "dev",
 ) -> None:
     """Measure pictures, steps and learnt decisions a second on this machine.
 
@@ -31,6 +32,7 @@ def speed(
         seconds: How long to measure each figure.
         peers: Also measure MuJoCo and pybullet, where installed, on the same scene.
         learning: Also measure trainings, with the torch path and the fused one in turns.
+        split: Where the homes come from; others draw only homes made of solids.
     """
     from housemates.homes.replicacad.download import AssetError, find_replicacad
     from housemates.io import check_place
@@ -49,8 +51,10 @@ def speed(
         plan = replace(plan, replicacad=find_replicacad())
     except AssetError as error:
         print(f"note: real meshes are not measured: {error}", file=sys.stderr)
-    homes = load_homes("dev")
-    episodes = load_set("tidy_house", "dev", homes)
+    homes = load_homes(split)
+    episodes = load_set("tidy_house", split, homes)
+    if not len(homes[0].parts):
+        plan = replace(plan, peers=False)
     result = run(plan, homes, episodes, lambda what: print(f"measuring {what} ...", file=sys.stderr, flush=True))
     print(table(result))
     if json_file is not None:

@@ -19,6 +19,7 @@ from housemates.evaluation.play import Played, play
 from housemates.evaluation.resume import Kept
 from housemates.evaluation.rows import AGENT, NOBODY, PARTNER, join_rows, make_rows
 from housemates.homes.home import Home
+from housemates.homes.sources import lacking
 from housemates.run_folder import RunFolder
 from housemates.sim.rules import Reward, Rules
 from housemates.sim.state import COLLISION_END, SUCCESS, TIMEOUT
@@ -140,6 +141,7 @@ def crossplay(
     common = {
         "task": episodes.task,
         "split": episodes.split,
+        "lacks": lacking(episodes.split, homes),
         "environment": environment_hash(episodes, rules, robots),
         "seed": seed,
         "greedy": greedy,

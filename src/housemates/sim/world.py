@@ -10,6 +10,7 @@ import numpy as np
 from housemates.homes.home import OPENABLE, RECEPTACLES, Home
 from housemates.homes.navigation import Navigation, approach_for_points, navigation
 from housemates.robots import fetch as fetch_arm
+from housemates.sim.habits import FIRST
 from housemates.sim.scripts import SOLO, plans
 from housemates.sim.skills import BLOCKED
 from housemates.sim.state import blank
@@ -145,7 +146,7 @@ EPISODE = np.dtype(
 """One episode."""
 
 
-PLANS, PLAN_STEPS = 5, MOST_STEPS
+PLANS, PLAN_STEPS = FIRST, MOST_STEPS
 TASK = np.dtype(
     [
         ("door_start", "f8", (3,)),  # Joint values at the start of an episode
