@@ -70,7 +70,7 @@ def seat(batch: Batch, robot: int, partner: Agent) -> None:
     """
     state = batch.state
     state.controllable[0, robot] = partner.kind != "script"
-    state.interruptible[0, robot] = partner.kind not in ("script", "person")
+    state.interruptible[0, robot] = partner.kind not in ("script", "person") and not partner.disturbed
     state.script[0, robot] = state.plan[0, robot] = -1
     if partner.kind == "script":
         from housemates.sim.step import start_script
@@ -321,7 +321,7 @@ def actors_of(batch: Batch, team: Sequence[Agent]) -> Actors:
     made = [replace(actor, generator=torch.Generator().manual_seed(robot)) for robot, actor in seated.items()]
     actors = Actors(batch, made)
     for number, (robot, actor) in enumerate(seated.items()):
-        actors.actor[0, robot], actors.latent[0, robot] = number, actor.latent
+        actors.actor[0, robot], actors.latent[0, robot], actors.blind[0, robot] = number, actor.latent, actor.blind
     return actors
 
 
