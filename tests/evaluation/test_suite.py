@@ -16,6 +16,7 @@ from housemates.evaluation.holdouts import holdouts, mark, named_partners
 from housemates.evaluation.metrics import who
 from housemates.evaluation.play import Games, as_teams
 from housemates.evaluation.protocol import summary
+from housemates.evaluation.resume import kept_beside
 from housemates.evaluation.rows import make_rows, write_rows
 from housemates.methods.ego import Coordination, check_partners
 from housemates.policies.config import PolicyConfig
@@ -155,6 +156,19 @@ def test_disturbed_partners_play_other_games_than_they_do_as_they_are(run):
     assert set(found["suite"]) == {suite.VERSION}
     games = [tuple(found["distance_partner"][k : k + 12]) for k in (0, 12, 24)]
     assert len(set(games)) > 1
+
+
+def test_games_that_are_kept_are_of_the_partner_as_it_is_disturbed(run, tmp_path):
+    files = []
+    for how in ("", "blind/", "uninterruptible/"):
+        pairs = pair_up([scripted("solo")], resolve(f"{how}{run}/0"))
+        files.append(kept_beside(tmp_path / "rows.parquet", pairs, episodes(), [home()], Rules(), 2, 0, False))
+    assert len({kept.key for kept in files if kept is not None}) == 3
+
+
+def test_games_with_sealed_partners_are_not_kept(tmp_path):
+    pairs = pair_up([scripted("solo")], [Agent("sealed", "sealed", "127.0.0.1:1/p0")])
+    assert kept_beside(tmp_path / "rows.parquet", pairs, episodes(), [home()], Rules(), 2, 0, False) is None
 
 
 def test_an_environment_has_disturbed_partners(run):
