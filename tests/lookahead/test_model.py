@@ -10,7 +10,6 @@ from housemates.lookahead.predict import straight
 from housemates.sim.batch import Batch
 from housemates.sim.rules import Rules
 from housemates.sim.skills import cell_at, choose_destination, path_length
-from housemates.sim.state import STATE
 from housemates.tasks.actions import MOVE_FORWARD, NO_OP, PICK, TURN_LEFT, TURN_RIGHT
 
 HORIZON = 40
@@ -25,7 +24,7 @@ def apart(size: int = EPISODES, seed: int = 0) -> Batch:
 
 
 def modelled(batch: Batch, e: int, plan: np.ndarray) -> np.ndarray:
-    path, scratch = np.zeros((HORIZON, 2)), np.zeros(1, STATE)
+    path, scratch = np.zeros((HORIZON, 2)), np.zeros(1, batch.records.dtype)
     scratch[0] = batch.records[e]
     own_path(batch.world, batch.records[e], scratch[0], batch.numbers, 0, plan[0], path)
     return path

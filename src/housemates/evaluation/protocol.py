@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 ENDS = ("success", "collision", "timeout")
 """How games end, in the order of a line of the summary."""
-TITLES = {"train_pop": "with the partners of its training", "zsc": "zero-shot, with strangers", "human": "with people"}
+TITLES = {"train_pop": "with the partners of its training", "zsc": "zero-shot, with held-out partners", "human": "with people"}
 TITLES |= {"best_response": "best response to its partner"}
 WORDS = {
     "blind": "the agent cannot sense its partner",

@@ -21,7 +21,7 @@ from housemates.lookahead.settings import LookAhead, settings
 from housemates.sim.batch import Batch
 from housemates.sim.rules import ARRIVE, COLLISION
 from housemates.sim.skills import may_start
-from housemates.sim.state import MOST_ROBOTS, STATE
+from housemates.sim.state import MOST_ROBOTS
 from housemates.tasks.actions import NO_OP, PICK
 
 HIT, LATER = 20.0, 0.98
@@ -191,7 +191,7 @@ class Planner:
         """[E, R] what each robot holds on to."""
         self.counts = np.zeros(4, np.int64)
         """How many decisions stayed as they were wanted, went on with a plan, were changed, and were not checked."""
-        self._scratch = np.zeros(1, STATE)
+        self._scratch = np.zeros(1, batch.records.dtype)
         self._room = (
             np.zeros((ahead.horizon, 2)),
             np.zeros((MOST_ROBOTS, PATHS, ahead.horizon, 2)),

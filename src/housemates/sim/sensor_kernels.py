@@ -32,8 +32,8 @@ MISSING = 8.0
 
 
 def state_size(robots: int) -> int:
-    """Length of the `state` vector: 18 for two robots."""
-    return 16 + 2 * (robots - 1)
+    """Length of the `state` vector after the arm joints: 11 for two robots."""
+    return 9 + 2 * (robots - 1)
 
 
 def predicates_size(robots: int) -> int:
@@ -61,24 +61,23 @@ def polar(pose, x, z, out):
 
 @njit(cache=True, nogil=True)
 def write_state(world, state, which, out):
-    """`state` of every robot in the mask which [E, R] into out [E, R, 16 + 2 (R - 1)] float32; partners nearest first."""
+    """`state` of every robot in the mask which [E, R] into out [E, R, J + 9 + 2 (R - 1)] float32; partners nearest first."""
     homes, robots = which.shape
+    joints = state[0].arm.shape[1] if homes else 0
+    places = joints + 1
     for e in range(homes):
         s = state[e]
         for r in range(robots):
             if not which[e, r]:
                 continue
             pose, row, episode = s.pose[r], out[e, r], s.episode
-            for j in range(7):
+            for j in range(joints):
                 row[j] = s.arm[r, j]
-            row[7] = 1.0 if s.held[r] >= 0 else 0.0
+            row[joints] = 1.0 if s.held[r] >= 0 else 0.0
             for i in range(2):
-                polar(
-                    pose, world.episodes[episode].start[i, 0], world.episodes[episode].start[i, 2], row[8 + 2 * i : 10 + 2 * i]
-                )
-                polar(
-                    pose, world.episodes[episode].goal[i, 0], world.episodes[episode].goal[i, 2], row[12 + 2 * i : 14 + 2 * i]
-                )
+                start, goal = world.episodes[episode].start[i], world.episodes[episode].goal[i]
+                polar(pose, start[0], start[2], row[places + 2 * i : places + 2 * i + 2])
+                polar(pose, goal[0], goal[2], row[places + 4 + 2 * i : places + 6 + 2 * i])
             taken = 1 << r
             for k in range(robots - 1):
                 best, chosen = np.inf, 0
@@ -87,7 +86,7 @@ def write_state(world, state, which, out):
                     if not (taken >> other) & 1 and d < best:
                         best, chosen = d, other
                 taken |= 1 << chosen
-                polar(pose, s.pose[chosen, 0], s.pose[chosen, 1], row[16 + 2 * k : 18 + 2 * k])
+                polar(pose, s.pose[chosen, 0], s.pose[chosen, 1], row[places + 8 + 2 * k : places + 10 + 2 * k])
 
 
 @njit(cache=True, nogil=True)

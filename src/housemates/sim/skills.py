@@ -9,7 +9,6 @@ import numpy as np
 from numba import njit
 
 from housemates.geometry.sight import sees
-from housemates.robots import fetch
 from housemates.sim.rules import ARRIVE, CARRY, FACING, NAVIGATION_CAP
 from housemates.tasks.actions import (
     CLOSED_BELOW,
@@ -31,14 +30,12 @@ OPENED = (OPENED_VALUE["revolute"], OPENED_VALUE["prismatic"], OPENED_VALUE["pri
 OPEN_ENOUGH = (OPEN_ABOVE["revolute"], OPEN_ABOVE["prismatic"], OPEN_ABOVE["prismatic"])
 """Joint values above which they count as open."""
 OPENING, PICKING, PLACING = (VERBS.index(verb) for verb in ("open", "pick", "place"))
-WORKSPACE = tuple(tuple(float(v) for v in row) for row in fetch.WORKSPACE)
-"""Smallest and largest forward, left, up of the gripper, metres."""
 BLOCKED = 65535
 """Value of `World.cell_of` where no robot can stand."""
 ARM_STEP = 0.25
 """Radians a joint of the arm moves in one simulation step while it is animated."""
 ARM_REST, ARM_CARRY = 0, 1
-"""Rows of `World.arm_poses`."""
+"""Rows of `arm_poses` of TASK."""
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -262,11 +259,12 @@ def reach_out(world, s, r, x, y, z):
     """Show the arm reaching for a point; it then moves to rest or carry by itself."""
     dx, dz = x - s.pose[r, 0], z - s.pose[r, 1]
     rows, columns = world.task[0].reach.shape[0], world.task[0].reach.shape[1]
-    row = int((y - WORKSPACE[2][0]) / (WORKSPACE[2][1] - WORKSPACE[2][0]) * (rows - 1) + 0.5)
-    column = int((np.sqrt(dx * dx + dz * dz) - WORKSPACE[0][0]) / (WORKSPACE[0][1] - WORKSPACE[0][0]) * (columns - 1) + 0.5)
+    ahead, up = world.task[0].workspace[0], world.task[0].workspace[2]
+    row = int((y - up[0]) / (up[1] - up[0]) * (rows - 1) + 0.5)
+    column = int((np.sqrt(dx * dx + dz * dz) - ahead[0]) / (ahead[1] - ahead[0]) * (columns - 1) + 0.5)
     pose = world.task[0].reach[min(max(row, 0), rows - 1), min(max(column, 0), columns - 1)]
     after = world.task[0].arm_poses[ARM_CARRY if s.held[r] >= 0 else ARM_REST]
-    for j in range(7):
+    for j in range(s.arm.shape[1]):
         s.arm[r, j], s.arm_goal[r, j] = pose[j], after[j]
 
 
@@ -346,6 +344,6 @@ def finished(s, r, arrived):
 @njit(cache=True, nogil=True)
 def move_arm(s, r):
     """One step of the arm's animation towards its goal pose."""
-    for j in range(7):
+    for j in range(s.arm.shape[1]):
         gap = s.arm_goal[r, j] - s.arm[r, j]
         s.arm[r, j] += min(max(gap, -ARM_STEP), ARM_STEP)

@@ -121,7 +121,7 @@ def reset(world, s, rules, stored):
         s.inside[i] = world.episodes[episode].start_inside[i]
     place_robots(world, s, stored)
     for r in range(s.robots):
-        for j in range(7):
+        for j in range(s.arm.shape[1]):
             s.arm[r, j] = world.task[0].arm_poses[ARM_REST, j]
             s.arm_goal[r, j] = world.task[0].arm_poses[ARM_REST, j]
         s.action[r], s.executed[r], s.elapsed[r] = MUST_DECIDE, NO_OP, 0

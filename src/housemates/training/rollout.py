@@ -17,7 +17,7 @@ from housemates.agents.actors import NOBODY, Actor, Actors, Decisions
 from housemates.sim.batch import Batch, Step
 from housemates.sim.sensors import write_window
 from housemates.training.disturbances import BLIND, Disturber
-from housemates.training.ppo import Scale
+from housemates.training.popart import Scale
 from housemates.training.store import Store
 
 SCRIPTED = NOBODY
