@@ -7,9 +7,11 @@ from helpers.batches import EPISODES, floor_points, make
 from helpers.fates import slow_fate
 from housemates.lookahead.model import MANOEUVRES, PLAN, fate, go_on, next_action, own_action, own_path, set_plan, way_left
 from housemates.lookahead.predict import straight
+from housemates.robots import DEFAULT
 from housemates.sim.batch import Batch
 from housemates.sim.rules import Rules
 from housemates.sim.skills import cell_at, choose_destination, path_length
+from housemates.sim.state import state_type
 from housemates.tasks.actions import MOVE_FORWARD, NO_OP, PICK, TURN_LEFT, TURN_RIGHT
 
 HORIZON = 40
@@ -24,7 +26,7 @@ def apart(size: int = EPISODES, seed: int = 0) -> Batch:
 
 
 def modelled(batch: Batch, e: int, plan: np.ndarray) -> np.ndarray:
-    path, scratch = np.zeros((HORIZON, 2)), np.zeros(1, batch.records.dtype)
+    path, scratch = np.zeros((HORIZON, 2)), np.zeros(1, state_type(DEFAULT.joints))
     scratch[0] = batch.records[e]
     own_path(batch.world, batch.records[e], scratch[0], batch.numbers, 0, plan[0], path)
     return path

@@ -6,9 +6,11 @@ import pytest
 from helpers.batches import EPISODES, make, put, scripted
 from housemates.lookahead.predict import EVIDENCE, PATHS, predict, standing, weigh
 from housemates.lookahead.settings import GUESS, ORACLE_ACTION, ORACLE_DESTINATION, VELOCITY
+from housemates.robots import DEFAULT
 from housemates.sim.batch import Batch
 from housemates.sim.rules import Rules
 from housemates.sim.skills import cell_at, choose_destination, path_length
+from housemates.sim.state import state_type
 from housemates.tasks.actions import NO_OP, PICK, TURN_LEFT
 
 HORIZON = 40
@@ -16,7 +18,7 @@ HORIZON = 40
 
 def expected_of(batch: Batch, e: int, p: int, variant: int, decided: int = -1) -> tuple[np.ndarray, np.ndarray]:
     """Paths [K, H, 2] of robot p and their probabilities [K]."""
-    paths, weights, scratch = np.zeros((PATHS, HORIZON, 2)), np.zeros(PATHS), np.zeros(1, batch.records.dtype)
+    paths, weights, scratch = np.zeros((PATHS, HORIZON, 2)), np.zeros(PATHS), np.zeros(1, state_type(DEFAULT.joints))
     scratch[0] = batch.records[e]
     count = predict(batch.world, batch.records[e], scratch[0], batch.numbers, p, variant, decided, paths, weights)
     return paths[:count], weights[:count]

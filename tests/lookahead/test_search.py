@@ -17,7 +17,9 @@ from housemates.lookahead.search import Planner
 from housemates.lookahead.settings import VARIANTS, LookAhead, settings, split_name
 from housemates.policies.config import PolicyConfig
 from housemates.policies.policy import Policy
+from housemates.robots import DEFAULT
 from housemates.sim.rules import COLLISION
+from housemates.sim.state import state_type
 from housemates.tasks.actions import MOVE_FORWARD, NO_OP, TURN_LEFT
 
 AHEAD = LookAhead()
@@ -233,7 +235,7 @@ def test_torch_draws_are_not_touched_by_looking_ahead():
 
 def slow_costs(batch, plan, paths, weights, logits, extra):
     """What a plan of robot 0 costs, from the rules in words."""
-    own, scratch, s = np.zeros((AHEAD.horizon, 2)), np.zeros(1, batch.records.dtype), batch.records[0]
+    own, scratch, s = np.zeros((AHEAD.horizon, 2)), np.zeros(1, state_type(DEFAULT.joints)), batch.records[0]
     scratch[0] = s
     driving = own_path(batch.world, s, scratch[0], batch.numbers, 0, plan, own)
     cost, ends = 0.0, []
@@ -253,7 +255,7 @@ def slow_costs(batch, plan, paths, weights, logits, extra):
 def test_the_cheapest_candidate_agrees_with_a_slow_twin(metres: float):
     batch, rng = approaching(metres), np.random.default_rng(int(10 * metres))
     logits = rng.normal(size=25)
-    planner, scratch = Planner(batch, AHEAD), np.zeros(1, batch.records.dtype)
+    planner, scratch = Planner(batch, AHEAD), np.zeros(1, state_type(DEFAULT.joints))
     own, paths, weights, counts, trial, best = planner._room
     scratch[0], s = batch.records[0], batch.records[0]
     counts[1] = search.predict(batch.world, s, scratch[0], batch.numbers, 1, 0, -1, paths[1], weights[1])

@@ -86,6 +86,14 @@ def check_robots(actor: Actor, robots: int) -> None:
         raise ValueError(f"{who} was trained for {expected} robots, here are {robots} - choose another one")
 
 
+def inference(actors: Iterable[Actor]) -> str:
+    """What computes these actors' decisions where the fused kernels may: `fused`, `torch`, or `both` where networks differ;
+    empty if no network decides. The two give the same actions but where a rounding decides a draw."""
+    networks = [actor.policy for actor in actors if isinstance(actor.policy, Policy)]
+    paths = {"fused" if usable(policy) else "torch" for policy in networks}
+    return "both" if len(paths) > 1 else "".join(paths)
+
+
 class View(NamedTuple):
     """How an actor sees an observation."""
 

@@ -17,6 +17,10 @@ from housemates.sim.scripts import SCRIPTS, script
 
 Kind = Literal["script", "learned", "latent", "random", "function", "person"]
 KINDS: tuple[str, ...] = get_args(Kind)
+TRAINED = ("learned", "latent")
+"""Kinds that come from a training: they have a folder with a policy, and perhaps a run."""
+WRITTEN = ("script", "random", "function")
+"""Kinds that people wrote: who trains with them does not meet strangers at evaluation as the others do."""
 HOLDOUT_SCRIPTS = ("noop", "first_half", "second_half")
 """Scripts of the evaluation (spec 11.1): never partners in training."""
 LIST = "partners"
@@ -50,6 +54,11 @@ class Agent:
     meta: dict[str, Any] = field(default_factory=dict, hash=False)
     """What is known of it: observations, task, seed, decisions, method, environment, sha256, holdout, success ..."""
 
+    @property
+    def trained(self) -> bool:
+        """Whether it comes from a training."""
+        return self.kind in TRAINED
+
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise ValueError(f"the partner '{self.name}' is of kind '{self.kind}' - choose one of: {', '.join(KINDS)}")
@@ -71,7 +80,7 @@ def write_partners(path: Path, partners: Sequence[Agent], run: Path) -> None:
     rows = []
     for partner in partners:
         place = Path(partner.path)
-        if partner.kind in ("learned", "latent") and place.is_absolute() and place.is_relative_to(run.resolve()):
+        if partner.trained and place.is_absolute() and place.is_relative_to(run.resolve()):
             partner = dataclasses.replace(partner, path=place.relative_to(run.resolve()).as_posix())
         row = to_json(partner)
         if partner.look_ahead is None:
@@ -160,7 +169,7 @@ def is_holdout(partner: Agent) -> bool:
     """Whether a partner belongs to the evaluation, so that nobody may train with it."""
     if partner.kind == "script":
         return partner.script in HOLDOUT_SCRIPTS
-    return bool(partner.meta.get("holdout")) or (partner.kind in ("learned", "latent") and is_held_out(partner.path))
+    return bool(partner.meta.get("holdout")) or (partner.trained and is_held_out(partner.path))
 
 
 def scripted(name: str) -> Agent:
@@ -203,7 +212,7 @@ def resolve_all(texts: Iterable[str], task: str | None = None) -> list[Agent]:
 
 def load(partner: Agent) -> Any:
     """What acts for a partner as a `Policy` does; None for scripts (the simulator moves them) and people."""
-    if partner.kind in ("learned", "latent"):
+    if partner.trained:
         from housemates.policies.checkpoint import load_policy, read_description
 
         wanted, found = partner.meta.get("sha256"), read_description(partner.path)["weights"].get("sha256")
@@ -242,11 +251,12 @@ def _resolve(text: str) -> list[Agent]:
     if is_run(place.parent):
         return [_part(place.parent, place.name)]
     if ":" in text:
-        from housemates.agents.functions import find
+        from housemates.agents.functions import SEEN, find, told_by
 
-        find(text)
+        function = find(text)
         allow([text])
-        return [Agent(text, "function", text)]
+        meta = {"observations": seen_as(getattr(function, "observations", SEEN))} | told_by(function)
+        return [Agent(text, "function", text, meta=meta)]
     everybody = shipped()
     wanted = text.removeprefix(PRETRAINED)
     begins = f"/{wanted}-" if text.startswith(PRETRAINED) else f"/{wanted}/"
@@ -273,7 +283,7 @@ def _part(run: Path, part: str) -> Agent:
 
 
 def _placed(partner: Agent, run: Path) -> Agent:
-    if partner.kind not in ("learned", "latent") or Path(partner.path).is_absolute():
+    if not partner.trained or Path(partner.path).is_absolute():
         return partner
     return dataclasses.replace(partner, path=str((run / partner.path).resolve()))
 

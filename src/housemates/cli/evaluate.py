@@ -59,7 +59,8 @@ def evaluate(
         greedy: Take the likeliest action instead of sampling.
         robots: Robots in each home, with --agents; all but one are moved by the partner.
         look_ahead: Agents look ahead before they act near a partner: where it goes is guessed, and decisions that would end in
-            a collision are replaced (docs/methods/lookahead.md). Any command takes NAME+lookahead as the name of such an agent.
+            a collision are replaced (docs/concepts/methods/lookahead.md). Any command takes NAME+lookahead as the name of
+            such an agent.
         threads: Of simulator, renderer and networks; they change nothing but the time (default: all cores).
         out: The parquet file of the rows; default: RUN/evaluation/episodes.parquet (with another split or --greedy its name
             says so), or crossplay.parquet.

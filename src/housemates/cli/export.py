@@ -1,4 +1,4 @@
-"""`housemates export`: games as a dataset for imitation learning (docs/datasets.md)."""
+"""`housemates export`: games as a dataset for imitation learning (docs/howto/datasets.md)."""
 
 from __future__ import annotations
 

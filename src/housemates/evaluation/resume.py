@@ -119,7 +119,7 @@ def kept_beside(
     for partner in everybody:
         digest.update(f"{partner.kind} {partner.script} {partner.latent} {partner.meta.get('sha256', '')}".encode())
         digest.update(repr(partner.look_ahead).encode())
-        if partner.kind in ("learned", "latent"):
+        if partner.trained:
             digest.update((Path(partner.path) / DESCRIPTION).read_bytes())
     package = Path(__file__).parents[1]
     acting = (path for name in ("agents", "fused", "lookahead", "policies") for path in sorted(package.glob(f"{name}/*.py")))

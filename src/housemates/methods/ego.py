@@ -11,7 +11,7 @@ import numpy as np
 
 from housemates import run_folder
 from housemates.agents.actors import load_actors
-from housemates.agents.agent import BEST_RESPONSE, Agent, is_holdout
+from housemates.agents.agent import BEST_RESPONSE, WRITTEN, Agent, is_holdout
 from housemates.policies.config import PolicyConfig
 from housemates.policies.policy import Policy
 from housemates.sim.scripts import script
@@ -22,8 +22,6 @@ AGENT = 0
 """The player that learns; the others are frozen."""
 AGENT_SEED = 500
 """Where the agent's weights are drawn, beyond those of the population's members."""
-WRITTEN = ("script", "random", "function")
-"""Kinds of partners that people wrote: who trains with them does not meet strangers at evaluation as the others do."""
 
 
 def check_partners(partners: Sequence[Agent], robots: int = 2, one: bool = False) -> bool:

@@ -7,12 +7,15 @@ from numba import njit
 
 from housemates.sim.rules import COLLISION, WINDOW
 from housemates.sim.skills import BLOCKED, OPEN_ENOUGH, cell_at, entity_point, is_held, wrap
+from housemates.sim.state import kernel
 from housemates.tasks.actions import REACH, SUCCESS_RADIUS
 from housemates.tasks.task import MOST_SUBGOALS
 
 KINDS = 10
 """Receptacle kinds that actions and predicates name."""
 SUBGOALS = MOST_SUBGOALS
+SURROUNDING = 1.0 + 1e-9
+"""Times the square of a rectangle's half diagonal: what lies farther off is outside, however its distance is rounded."""
 HALF_HOME = 5.0
 """Metres by which positions are divided in `privileged`, `track`, `egomotion` and `receptacles`."""
 RAYS = 16
@@ -51,7 +54,7 @@ def track_size(robots: int) -> int:
     return 1 + 2 * len(LAGS) * (robots - 1)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def polar(pose, x, z, out):
     """Distance (metres) and heading (radians, positive to the right) of a floor point from a pose (x, z, yaw)."""
     dx, dz = x - pose[0], z - pose[1]
@@ -59,7 +62,7 @@ def polar(pose, x, z, out):
     out[1] = -wrap(np.arctan2(-dz, dx) - pose[2]) if out[0] > 0 else 0.0
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def write_state(world, state, which, out):
     """`state` of every robot in the mask which [E, R] into out [E, R, J + 9 + 2 (R - 1)] float32; partners nearest first."""
     homes, robots = which.shape
@@ -89,7 +92,7 @@ def write_state(world, state, which, out):
                 polar(pose, s.pose[chosen, 0], s.pose[chosen, 1], row[places + 8 + 2 * k : places + 10 + 2 * k])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def write_gps_compass(state, which, out):
     """Egomotion since the start of the episode into out [E, R, 3] float32: metres ahead, metres right, radians right."""
     homes, robots = which.shape
@@ -104,21 +107,22 @@ def write_gps_compass(state, which, out):
                 out[e, r, 2] = -wrap(s.pose[r, 2] - s.spawn[r, 2])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def near(pose, x, y, z):
     """Whether a robot's base is within REACH of a point."""
     return (x - pose[0]) ** 2 + y * y + (z - pose[1]) ** 2 <= REACH * REACH
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def moved_by_door(world, h, box, value, p, out):
-    """The point p [3], given at joint zero, after door `box` of home h has moved to `value`."""
+    """The point p [3], given at joint zero, after door `box` of home h has moved to `value`; out may be p."""
     axis, origin = world.homes[h].door_axis[box], world.homes[h].door_origin[box]
     if not world.homes[h].door_turns[box]:
         for k in range(3):
             out[k] = p[k] + axis[k] * value
         return
-    c, s = np.cos(value), np.sin(value)
+    # Most doors are shut: no angle, no sine.
+    c, s = (np.cos(value), np.sin(value)) if value else (1.0, 0.0)
     dx, dy, dz = p[0] - origin[0], p[1] - origin[1], p[2] - origin[2]
     dot = (axis[0] * dx + axis[1] * dy + axis[2] * dz) * (1 - c)
     out[0] = origin[0] + c * dx + s * (axis[1] * dz - axis[2] * dy) + dot * axis[0]
@@ -126,77 +130,95 @@ def moved_by_door(world, h, box, value, p, out):
     out[2] = origin[2] + c * dz + s * (axis[0] * dy - axis[1] * dx) + dot * axis[2]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def robot_near_place(world, s, r, kind, point):
-    """Whether robot r is within REACH of a receptacle kind (any instance; handles move with their doors)."""
-    h = s.home
-    for i in range(world.homes[h].place_count[kind]):
-        box = kind - (KINDS - 3)
+    """Whether robot r is within REACH of a receptacle kind (any instance; handles move with their doors).
+
+    point [3] is overwritten.
+    """
+    home = world.homes[s.home]
+    box = kind - (KINDS - 3)
+    for i in range(home.place_count[kind]):
+        # Number by number: a row of a record's array that is handed on is copied with the whole array.
+        for k in range(3):
+            point[k] = home.place_target[kind, i, k]
         if box >= 0:
-            moved_by_door(world, h, box, s.door[box], world.homes[h].place_target[kind, i], point)
-        else:
-            point[:] = world.homes[h].place_target[kind, i]
+            moved_by_door(world, s.home, box, s.door[box], point, point)
         if near(s.pose[r], point[0], point[1], point[2]):
             return True
     return False
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def object_in_place(world, s, i, kind):
     """Whether object i lies in the placement volume of a receptacle kind."""
-    h = s.home
+    home = world.homes[s.home]
     box = kind - (KINDS - 3)
-    for n in range(world.homes[h].place_count[kind]):
-        x = s.thing[i, 0] - world.homes[h].place_center[kind, n, 0]
-        y = s.thing[i, 1] - world.homes[h].place_center[kind, n, 1]
-        z = s.thing[i, 2] - world.homes[h].place_center[kind, n, 2]
+    for n in range(home.place_count[kind]):
+        center, half = home.place_center[kind, n], home.place_half[kind, n]
+        x, y, z = s.thing[i, 0] - center[0], s.thing[i, 1] - center[1], s.thing[i, 2] - center[2]
         if box >= 0:
-            x -= world.homes[h].door_motion[box, 0] * s.door[box]
-            y -= world.homes[h].door_motion[box, 1] * s.door[box]
-            z -= world.homes[h].door_motion[box, 2] * s.door[box]
-        yaw, half = world.homes[h].place_yaw[kind, n], world.homes[h].place_half[kind, n]
-        cosine, sine = np.cos(yaw), np.sin(yaw)
-        if abs(cosine * x - sine * z) <= half[0] and abs(y) <= half[1] and abs(sine * x + cosine * z) <= half[2]:
+            motion = home.door_motion[box]
+            x -= motion[0] * s.door[box]
+            y -= motion[1] * s.door[box]
+            z -= motion[2] * s.door[box]
+        # Nearly all objects lie elsewhere: outside the circle around the volume (and a little more) needs no angle.
+        if abs(y) > half[1] or x * x + z * z > SURROUNDING * (half[0] * half[0] + half[2] * half[2]):
+            continue
+        cosine, sine = np.cos(home.place_yaw[kind, n]), np.sin(home.place_yaw[kind, n])
+        if abs(cosine * x - sine * z) <= half[0] and abs(sine * x + cosine * z) <= half[2]:
             return True
     return False
+
+
+@kernel
+def _bits(world, s, robots, own, rest, point):
+    """What all robots of a home are told alike: own [R, 14] of each robot, rest [27] of objects and doors."""
+    goal = world.episodes[s.episode].goal
+    for who in range(robots):
+        pose, row = s.pose[who], own[who]
+        for i in range(2):
+            row[i] = near(pose, s.thing[i, 0], s.thing[i, 1], s.thing[i, 2])
+            row[2 + i] = near(pose, goal[i, 0], goal[i, 1], goal[i, 2])
+        for kind in range(KINDS):
+            row[4 + kind] = robot_near_place(world, s, who, kind, point)
+    for i in range(2):
+        lying = not is_held(s, i)
+        for g in range(2):
+            d = 0.0
+            for k in range(3):
+                d += (s.thing[i, k] - goal[g, k]) ** 2
+            rest[12 * i + g] = lying and d <= SUCCESS_RADIUS**2
+        for kind in range(KINDS):
+            rest[12 * i + 2 + kind] = lying and object_in_place(world, s, i, kind)
+    for box in range(3):
+        rest[24 + box] = s.door[box] > OPEN_ENOUGH[box]
 
 
 @njit(cache=True, nogil=True)
 def write_predicates(world, state, which, out):
     """The ground-truth bits of spec section 6 into out [E, R, P] uint8, own robot's block first."""
     homes, robots = which.shape
-    point = np.empty(3)
+    own, rest, point = np.empty((robots, 4 + KINDS), np.uint8), np.empty(27, np.uint8), np.empty(3)
     for e in range(homes):
+        if not which[e].any():
+            continue
         s = state[e]
+        _bits(world, s, robots, own, rest, point)
         for r in range(robots):
             if not which[e, r]:
                 continue
-            row, episode = out[e, r], s.episode
+            row = out[e, r]
             for block in range(robots):
                 who = r if block == 0 else (block - 1 if block <= r else block)
-                pose, at = s.pose[who], 14 * block
-                for i in range(2):
-                    row[at + i] = near(pose, s.thing[i, 0], s.thing[i, 1], s.thing[i, 2])
-                    goal = world.episodes[episode].goal[i]
-                    row[at + 2 + i] = near(pose, goal[0], goal[1], goal[2])
-                for kind in range(KINDS):
-                    row[at + 4 + kind] = robot_near_place(world, s, who, kind, point)
-                row[14 * robots + block] = s.held[who] >= 0
-            at = 15 * robots
-            for i in range(2):
-                lying = not is_held(s, i)
-                for g in range(2):
-                    d = 0.0
-                    for k in range(3):
-                        d += (s.thing[i, k] - world.episodes[episode].goal[g, k]) ** 2
-                    row[at + 12 * i + g] = lying and d <= SUCCESS_RADIUS**2
-                for kind in range(KINDS):
-                    row[at + 12 * i + 2 + kind] = lying and object_in_place(world, s, i, kind)
-            for box in range(3):
-                row[at + 24 + box] = s.door[box] > OPEN_ENOUGH[box]
+                for j in range(4 + KINDS):
+                    row[(4 + KINDS) * block + j] = own[who, j]
+                row[(4 + KINDS) * robots + block] = s.held[who] >= 0
+            for j in range(27):
+                row[(5 + KINDS) * robots + j] = rest[j]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def write_privileged(state, horizon, which, bits, out):
     """What only a critic in training may see, into out [E, R, P] float32: everything that decides how the episode goes on.
 
@@ -224,7 +246,7 @@ def write_privileged(state, horizon, which, bits, out):
                 row[at + 1 + k] = s.done_by[k] >= 0
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def write_window(window, clock, which, out):
     """Robots' last steps, oldest first and zero before the episode began, into out [E, R, W, 3] float32.
 
@@ -241,7 +263,7 @@ def write_window(window, clock, which, out):
                         out[e, r, k, c] = window[e, r, step % length, c] if step >= 0 else 0.0
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def write_laser(world, state, which, out):
     """Free way of the base in RAYS directions into out [E, R, RAYS] float32, in units of LASER_RANGE.
 
@@ -267,7 +289,7 @@ def write_laser(world, state, which, out):
                 out[e, r, k] = metres / LASER_RANGE
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def write_laser_robots(state, which, out):
     """Way until the base would touch another robot's into out [E, R, RAYS] float32, in units of LASER_RANGE."""
     homes, robots = which.shape
@@ -293,7 +315,7 @@ def write_laser_robots(state, which, out):
                 out[e, r, k] = nearest / LASER_RANGE
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def place_before(s, r, steps):
     """Where (x, z) robot r was so many steps ago, at most WINDOW - 1; before the episode began it stood at its start."""
     if s.clock - steps <= 0:
@@ -302,7 +324,7 @@ def place_before(s, r, steps):
     return float(s.window[r, slot, 0]), float(s.window[r, slot, 1])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def write_past(s, r, who, row):
     """Where robot `who` was LAGS steps ago, as robot r stands now: ahead and right in units of HALF_HOME, into row [12]."""
     cosine, sine = np.cos(s.pose[r, 2]), np.sin(s.pose[r, 2])
@@ -313,13 +335,13 @@ def write_past(s, r, who, row):
         row[2 * k + 1] = (sine * dx + cosine * dz) / HALF_HOME
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def since_decision(s, r):
     """Steps since robot r last decided in this episode, in units of TIME, at most 2."""
     return min(min(s.duration[r], s.clock) / TIME, 2.0)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def write_track(state, which, out):
     """`track` into out [E, R, 1 + 12 (R - 1)] float32: the time since the robot's last decision, then where every partner was
     LAGS steps ago, partners nearest first."""
@@ -342,7 +364,7 @@ def write_track(state, which, out):
                 write_past(s, r, chosen, row[1 + 2 * len(LAGS) * k : 1 + 2 * len(LAGS) * (k + 1)])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def write_egomotion(state, which, out):
     """`egomotion` into out [E, R, 13] float32: the time since the last decision, then where the robot itself was."""
     homes, robots = which.shape

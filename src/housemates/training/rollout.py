@@ -313,10 +313,19 @@ class Collector:
             keep = slice(None) if mine.all() else np.flatnonzero(mine)
             place = store.append(len(rows[keep]))
             for name, values in decided.seen.items():
-                store.observations[name][place] = values[keep]
+                _copy(values, keep, store.observations[name][place])
             for name, values in numbers.items():
-                store.numbers[name][place] = values[keep]
+                _copy(values, keep, store.numbers[name][place])
             store.numbers["value"][place] = self.players[index].scale.real(store.numbers["value"][place])
             for name in ("reward", "discounted", "duration", "done", "closed"):
                 store.numbers[name][place] = 0
             self.open_at.reshape(-1)[rows[keep]] = np.arange(place.start, place.stop)
+
+
+def _copy(values: np.ndarray, keep: slice | np.ndarray, out: np.ndarray) -> None:
+    """Rows `keep` of values [n, ...] into out, without an array in between where both have one type."""
+    if isinstance(keep, slice) or values.dtype != out.dtype:
+        out[...] = values[keep]
+    else:
+        # Without a mode numpy would write into an array of its own first, in case an index is wrong.
+        np.take(values, keep, axis=0, out=out, mode="clip")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import math
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -261,9 +262,12 @@ class Trainer:
             raise DivergedError(what)
 
     def _remember(self, finished: dict[str, np.ndarray]) -> None:
-        for name, old in self.recent.items():
-            rows = finished[name].reshape(-1, *old.shape[1:])
-            self.recent[name] = np.concatenate([old, self.group.gather(rows)])[-REMEMBERED:]
+        # All columns in one message: every one makes all workers wait for the slowest.
+        columns = [finished[name].reshape(-1, math.prod(old.shape[1:])) for name, old in self.recent.items()]
+        gathered = self.group.gather(np.concatenate(columns, axis=1, dtype=np.float64))
+        ends = np.cumsum([column.shape[1] for column in columns])[:-1]
+        for (name, old), new in zip(self.recent.items(), np.split(gathered, ends, axis=1), strict=True):
+            self.recent[name] = np.concatenate([old, new.reshape(-1, *old.shape[1:])])[-REMEMBERED:]
 
     def standing(self, player: int, latent: int | None = None) -> dict[str, float | None]:
         """How a member (or one of its latents) has done lately: success of all episodes it took part in, and of those that
