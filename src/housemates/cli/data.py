@@ -104,7 +104,7 @@ def validity(
     branches: int = 64,
     json: Path | None = None,
 ) -> None:
-    """Compare a robot blind to its partner with a clairvoyant one, both with the scripted holdouts, in the dev homes.
+    """Compare a robot blind to its partner with a clairvoyant one, both with the scripted held-out partners, in dev homes.
 
     Args:
         task: Only this task.

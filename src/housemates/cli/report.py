@@ -17,7 +17,7 @@ def report(
     holdouts: tuple[Path, ...] = (),
     seed: int = 0,
 ) -> None:
-    """Tell how well the agents of evaluated runs work with strangers: the paper's tables beside ours, figures, films.
+    """Report how well agents work with held-out partners: tables beside the paper's, figures, videos, on one page.
 
     Args:
         runs: Folders of runs that were evaluated with `housemates evaluate`, or parquet files with rows of an evaluation.
@@ -38,3 +38,4 @@ def report(
     for note in written.notes:
         print(f"note: {note}")
     print(f"report: {written.page}")
+    print("next: open it in a browser; housemates play")
