@@ -8,6 +8,7 @@ prefer, the rest how often they have changed their mind.
 from __future__ import annotations
 
 import numpy as np
+from numba import njit
 
 from housemates.homes.floor import REACH_3D
 from housemates.homes.home import OPENABLE, RECEPTACLES
