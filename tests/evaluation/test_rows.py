@@ -135,5 +135,7 @@ def test_rows_of_earlier_versions_are_read_with_what_they_lack_as_unknown(tmp_pa
     parquet.write_table(old, tmp_path / "old.parquet")
     trust(tmp_path / "old.parquet")
     (found,) = read_rows(tmp_path / "old.parquet").to_pylist()
-    assert {name: found[name] for name in LATER} == {"preset": "", "pixels": -1} | dict.fromkeys(BUDGETS, -1)
+    assert {name: found[name] for name in LATER} == {
+        "preset": "", "pixels": -1, "lacks": "", "family": "", "suite": -1,
+    } | dict.fromkeys(BUDGETS, -1)  # fmt: skip
     assert {name: found[name] for name in row()} == row()

@@ -129,10 +129,10 @@ def test_names_of_files_have_no_slashes_or_colons(split, slug):
 
 
 def test_replicacad_is_found_in_the_usual_places(replica_cad, monkeypatch):
-    from housemates.homes.replicacad import scene
+    from housemates.homes.replicacad import splits
 
     monkeypatch.setenv("HOUSEMATES_DATA", str(replica_cad.parent))
-    monkeypatch.setattr(scene, "replicacad_scenes", lambda folder: ["v3_sc0_staging_00", "v3_sc1_staging_07"])
+    monkeypatch.setattr(splits, "replicacad_scenes", lambda folder: ["v3_sc0_staging_00", "v3_sc1_staging_07"])
     assert [home.name for home in load_split("replicacad")] == ["v3_sc0_staging_00", "v3_sc1_staging_07"]
 
 

@@ -20,7 +20,7 @@ from housemates.sim.batch import Batch
 from housemates.sim.rules import Rules
 from housemates.sim.scripts import SCRIPTS, script
 from housemates.sim.skills import may_start
-from housemates.sim.state import BOTH_HALVES, MUST_DECIDE, OUTCOMES, SUCCESS
+from housemates.sim.state import MUST_DECIDE, OUTCOMES, SUCCESS
 from housemates.tasks.actions import (
     ACTIONS,
     CLOSED_BELOW,
@@ -71,21 +71,13 @@ def seat(batch: Batch, robot: int, partner: Agent) -> None:
     """
     state = batch.state
     state.controllable[0, robot] = partner.kind != "script"
-    state.interruptible[0, robot] = partner.kind not in ("script", "person")
+    state.interruptible[0, robot] = partner.kind not in ("script", "person") and not partner.disturbed
     state.script[0, robot] = state.plan[0, robot] = -1
     if partner.kind == "script":
-        plan = script(partner.script)
-        state.script[0, robot], state.plan_at[0, robot] = plan, 0
-        state.plan[0, robot] = _better_order(batch, robot) if plan == BOTH_HALVES else plan
+        from housemates.sim.step import start_script
 
-
-def _better_order(batch: Batch, robot: int) -> int:
-    """The solo plan with the shorter way from where a robot stands."""
-    from housemates.sim.step import plan_length
-
-    first, second = (int(plan) for plan in batch.world.task[0]["solo"])
-    lengths = [plan_length(batch.world, batch.records[0], robot, plan) for plan in (first, second)]
-    return first if lengths[0] <= lengths[1] else second
+        state.script[0, robot] = script(partner.script)
+        start_script(batch.world, batch.records[0], robot)
 
 
 KEYS = {"forward": MOVE_FORWARD, "left": TURN_LEFT, "right": TURN_RIGHT}
@@ -334,7 +326,7 @@ def actors_of(batch: Batch, team: Sequence[Agent]) -> Actors:
     made = [replace(actor, generator=torch.Generator().manual_seed(robot)) for robot, actor in seated.items()]
     actors = Actors(batch, made, fused=True)
     for number, (robot, actor) in enumerate(seated.items()):
-        actors.actor[0, robot], actors.latent[0, robot] = number, actor.latent
+        actors.actor[0, robot], actors.latent[0, robot], actors.blind[0, robot] = number, actor.latent, actor.blind
     return actors
 
 
