@@ -31,6 +31,8 @@ from housemates.envs.spaces import (
 )
 from housemates.envs.watch import picture
 from housemates.homes.home import Home
+from housemates.lookahead.search import Planner
+from housemates.lookahead.settings import LookAhead, as_look_ahead
 from housemates.sim.batch import Batch, Step
 from housemates.sim.control import control_size
 from housemates.sim.rules import Rules
@@ -51,6 +53,7 @@ def make_vec(
     seed: int = 0,
     rules: Rules | None = None,
     final_observations: bool = False,
+    look_ahead: bool | str = False,
     threads: int = 1,
     render_mode: str | None = None,
     view: str = "top",
@@ -79,6 +82,8 @@ def make_vec(
         seed: of the first episodes; `reset(seed=...)` starts again from another.
         rules: speeds, horizon, interruption, reward; single fields can be changed by name (speed="fast").
         final_observations: put the last observation of an ended episode into infos["final_obs"].
+        look_ahead: robot 0 looks ahead: decisions near a partner that would end in a collision are replaced (True, or one of
+            `housemates.lookahead.settings.VARIANTS`).
         threads: threads that step homes and draw pictures.
         render_mode: `rgb_array` makes `render` return a picture of each home.
         view: what `render` shows: `top` (from above), or `robot_0`, `robot_1`, ... (over that robot's shoulder).
@@ -93,7 +98,7 @@ def make_vec(
     homes, episodes = load(task, split, homes, episodes, progress)
     options = {"autoreset": not final_observations, "threads": threads, "pixels": size}
     batch = new_batch(homes, episodes, num_envs, robots, changed, seed, **options)
-    return HomesEnv(batch, partners, names, control, mode, view)
+    return HomesEnv(batch, partners, names, control, mode, view, as_look_ahead(look_ahead))
 
 
 class HomesEnv(VectorEnv):
@@ -109,8 +114,12 @@ class HomesEnv(VectorEnv):
         control: str = "skills",
         render_mode: str | None = None,
         view: str = "top",
+        look_ahead: LookAhead | None = None,
     ) -> None:
-        """batch: with autoreset, or without to get final observations; partners: of robots 1, 2, ..."""
+        """batch: with autoreset, or without to get final observations; partners: of robots 1, 2, ...; look_ahead: robot 0's."""
+        if look_ahead is not None and control != "skills":
+            raise ValueError(f"look_ahead with control '{control}' - only decisions are looked ahead at: use control='skills'")
+        self.planner = None if look_ahead is None else Planner(batch, look_ahead)
         self.batch, self.partners, self.names, self.control, self.render_mode = (
             batch, list(partners), observations, control, render_mode,
         )  # fmt: skip
@@ -160,6 +169,8 @@ class HomesEnv(VectorEnv):
         Without autoreset in the batch, homes whose episode is over stay as they are.
         """
         chosen = self._check(actions)
+        if self.planner is not None:
+            chosen[:, 0] = self._look_ahead(self.planner, chosen)
         reward, done = np.zeros(self.num_envs), np.zeros(self.num_envs, np.bool_)
         outcome, duration = np.zeros(self.num_envs, np.int8), np.zeros(self.num_envs, np.int32)
         subgoals = np.zeros(self.num_envs, np.int32)
@@ -198,6 +209,11 @@ class HomesEnv(VectorEnv):
             chosen = np.full((self.num_envs, self.batch.robots), -1)
         chosen[:, 0] = given
         return chosen
+
+    def _look_ahead(self, planner: Planner, chosen: np.ndarray) -> np.ndarray:
+        """What robot 0 of every home [N] does instead of chosen [N, R]; of what its learner likes only the choice is known."""
+        liked = np.eye(len(ACTIONS))[chosen[:, 0]]
+        return planner.revise(np.arange(self.num_envs) * self.batch.robots, liked, chosen[:, 0], chosen)
 
     def _advance(self, chosen: np.ndarray, running: np.ndarray) -> Step:
         """Ask the partners that must decide in the running homes [N], then run those homes until somebody must decide."""

@@ -26,7 +26,7 @@ from housemates.evaluation.rows import write_rows
 from housemates.evaluation.suite import is_suite
 from housemates.homes.sources import resolve_homes
 from housemates.io import check_place
-from housemates.lookahead.settings import LookAhead
+from housemates.lookahead.settings import as_look_ahead
 from housemates.methods import METHODS
 from housemates.run_folder import RECORDINGS, RunFolder
 from housemates.runs.run import read
@@ -113,13 +113,6 @@ def evaluate(
         save_examples(recordings, pairs, played, homes, rules, episodes, seed, greedy)
     zero_shot = all(pair.agent.meta.get("zero_shot", True) for pair in pairs)
     return Evaluation(what, rows, summarise(rows), file, recordings, zero_shot)
-
-
-def as_look_ahead(look_ahead: bool | str) -> LookAhead | None:
-    """The look-ahead that is meant: the usual one, one of VARIANTS, or none."""
-    if not look_ahead:
-        return None
-    return LookAhead() if look_ahead is True else LookAhead(look_ahead)  # ty: ignore[invalid-argument-type]
 
 
 def look_ahead_pairs(pairs: Sequence[Pair], look_ahead: bool | str) -> list[Pair]:

@@ -82,3 +82,10 @@ def split_name(text: str) -> tuple[str, LookAhead | None]:
     if word not in ("", *VARIANTS):
         raise ValueError(f"no look-ahead '{word}' - choose one of: {', '.join(VARIANTS)}, as in {name}{SUFFIX}-velocity")
     return name, LookAhead(word or "guess")  # ty: ignore[invalid-argument-type]
+
+
+def as_look_ahead(look_ahead: bool | str) -> LookAhead | None:
+    """The look-ahead that is meant: the usual one, one of VARIANTS, or none."""
+    if not look_ahead:
+        return None
+    return LookAhead() if look_ahead is True else LookAhead(look_ahead)  # ty: ignore[invalid-argument-type]
