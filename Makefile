@@ -3,6 +3,8 @@
 
 VENV := .venv
 BIN := $(VENV)/bin
+# What `make train` and `make demo` need; and everything, for tests and documentation.
+BASIC := $(VENV)/.basic
 INSTALLED := $(VENV)/.installed
 BIOME := node_modules/.package-lock.json
 RUN := runs/main
@@ -13,16 +15,18 @@ DEMO_EPISODES := 10
 WORKERS := $(shell [ "$$(nproc)" -ge 2 ] && echo 2 || echo 1)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup browser train test test-slow lint format lint-page format-page speed clean
+.PHONY: help setup browser train demo test test-slow lint format lint-page format-page docs dist speed clean
 
 help:
 	@echo "make setup      install everything into $(VENV)"
-	@echo "make train      BDP learns Tidy House from depth pictures, meets strangers, and is reported on; interrupted, it resumes"
+	@echo "make train      train BDP on Tidy House from depth images, evaluate it with held-out partners, write a report; resumes"
 	@echo "make demo       the same with an agent that comes with the package: evaluation and report, no training"
 	@echo "make test       all tests but the slow ones, on two processes"
 	@echo "make test-slow  the slow tests"
 	@echo "make lint       ruff, ty, import layers; biome for the page's scripts"
 	@echo "make format     let ruff and biome rewrite the files"
+	@echo "make docs       build the documentation site into site/, offline; every warning is an error"
+	@echo "make dist       build wheel and sdist into dist/ and check them"
 	@echo "make speed      measure the kernels on this machine"
 	@echo "make clean      remove $(VENV) and everything built"
 
@@ -36,8 +40,8 @@ browser:
 	command -v chromium >/dev/null || echo "Tests of the page are skipped without a browser; run: sudo apt-get install chromium" >&2
 
 # Behavior Diversity Play, both stages; what is done is not done again. `wildcard` is looked up when the target is made.
-train: $(INSTALLED)
-	@echo "The main job: BDP learns Tidy House from depth pictures, in two stages, then meets the holdouts. Interrupted, it resumes."
+train: $(BASIC)
+	@echo "BDP learns Tidy House from depth images in two stages and is evaluated with held-out partners. Interrupted, it resumes."
 	@echo "1 of 3: training"
 	$(if $(wildcard $(RUN)/config.json),$(BIN)/housemates train --resume $(RUN), \
 	  $(BIN)/housemates train $(TRAIN) --workers $(WORKERS) --out $(RUN))
@@ -46,11 +50,12 @@ train: $(INSTALLED)
 	@echo "3 of 3: report"
 	$(BIN)/housemates report $(RUN)
 
-demo: $(INSTALLED)
-	@echo "1 of 2: an agent that comes with the package meets strangers"
+demo: $(BASIC)
+	@echo "1 of 2: an agent that comes with the package is evaluated with held-out partners"
 	$(BIN)/housemates evaluate --agents $(DEMO_AGENT) --episodes $(DEMO_EPISODES) --out $(DEMO)/episodes.parquet
 	@echo "2 of 2: report"
 	$(BIN)/housemates report $(DEMO)/episodes.parquet --out $(DEMO)/report
+	@echo "next: source $(BIN)/activate; housemates play"
 
 test: $(INSTALLED) browser
 	$(BIN)/python -m pytest -n 2
@@ -83,14 +88,24 @@ $(BIOME): package.json package-lock.json
 	npm ci --silent --no-audit --no-fund
 	@touch $@
 
-speed: $(INSTALLED)
+# mkdocs checks every link and anchor between pages. Nothing is fetched: fonts and scripts are those of the theme.
+docs: $(INSTALLED)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "the site is in site/index.html"
+
+dist: $(INSTALLED)
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation --outdir dist .
+	$(BIN)/twine check --strict dist/*
+
+speed: $(BASIC)
 	$(BIN)/housemates speed
 
 clean:
-	rm -rf $(VENV) node_modules build dist src/*.egg-info .pytest_cache .ruff_cache .import_linter_cache .hypothesis .benchmarks
+	rm -rf $(VENV) node_modules build dist site src/*.egg-info .pytest_cache .ruff_cache .import_linter_cache .hypothesis .benchmarks
 
 # The stamp is written last, so an interrupted installation starts again; a change of either file installs anew.
-$(INSTALLED): pyproject.toml constraints.txt
+$(BASIC): pyproject.toml constraints.txt
 	@set -e; \
 	if [ ! -x $(BIN)/python ]; then \
 	  python=; \
@@ -104,6 +119,11 @@ $(INSTALLED): pyproject.toml constraints.txt
 	  fi; \
 	  $$python -m venv $(VENV); \
 	fi; \
-	echo "Installing into $(VENV); the first time this takes about two minutes."; \
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[all,dev]'; \
+	echo "Installing into $(VENV); the first time this takes about a minute."; \
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[web,report,video]'; \
 	touch $@
+
+$(INSTALLED): $(BASIC)
+	@echo "Installing the tools for tests and documentation into $(VENV); the first time this takes about a minute."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[all,dev,docs]'
+	@touch $@

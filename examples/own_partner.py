@@ -12,7 +12,7 @@ import tyro
 
 import housemates
 
-NAV_OBJ1, NAV_GOAL1, PICK_OBJ1, PLACE_GOAL1, NO_OP = 1, 3, 15, 17, 21  # docs/observations.md lists all 25 decisions
+NAV_OBJ1, NAV_GOAL1, PICK_OBJ1, PLACE_GOAL1, NO_OP = 1, 3, 15, 17, 21  # docs/concepts/observations.md lists all 25 decisions
 HOLDING, START1, GOAL1 = 7, 10, 14  # places in `state`: is_holding, and the distances of start 1 and goal 1, metres
 NEAR, AT_GOAL1 = 1.5, -14  # how near a robot must be; the bit of `predicates` that object 1 lies at goal 1
 

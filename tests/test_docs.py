@@ -31,17 +31,17 @@ def packages() -> list[str]:
 
 @pytest.mark.parametrize("page", CITATIONS)
 def test_every_section_that_the_code_cites_is_on_the_page(page):
-    headings = set(re.findall(r"^##+ (\d+(?:\.\d+)?)\.? ", (ROOT / "docs" / page).read_text(), re.MULTILINE))
+    headings = set(re.findall(r"^##+ (\d+(?:\.\d+)?)\.? ", (ROOT / "docs" / "concepts" / page).read_text(), re.MULTILINE))
     found = cited(CITATIONS[page])
     assert found, f"nobody cites {page}"
     assert {number: file for number, file in found.items() if number not in headings} == {}
 
 
 def test_every_decision_that_the_code_cites_is_in_the_list():
-    page = (ROOT / "docs" / "spec.md").read_text()
+    page = (ROOT / "docs" / "concepts" / "spec.md").read_text()
     rows = set(re.findall(r"^\| (\d+) \|", page[page.index("## 14.") :], re.MULTILINE))
     assert {number: file for number, file in cited(DECISION).items() if number not in rows} == {}
 
 
 def test_the_architecture_page_lists_the_packages_in_the_order_of_the_layers():
-    assert ROW.findall((ROOT / "docs" / "architecture.md").read_text()) == packages()
+    assert ROW.findall((ROOT / "docs" / "concepts" / "architecture.md").read_text()) == packages()

@@ -108,6 +108,18 @@ def test_the_installed_wheel_runs_outside_the_repository(wheel, tmp_path):
     assert "housemates" in run(home / "bin" / "housemates", "info", cwd=tmp_path)
 
 
+@pytest.mark.parametrize("page", ["CITATION.cff", "docs/licences.md", "CHANGELOG.md"])
+def test_pages_name_the_version_of_the_package(page):
+    import housemates
+
+    assert housemates.__version__ in (ROOT / page).read_text()
+
+
+def test_the_wheel_is_fit_for_publication(wheel):
+    pytest.importorskip("twine")
+    run(sys.executable, "-m", "twine", "check", "--strict", wheel)
+
+
 def test_every_direct_dependency_is_pinned():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from housemates.training.method import Members
     from housemates.training.rollout import Slots
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "ACTIONS",

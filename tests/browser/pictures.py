@@ -1,4 +1,4 @@
-"""Takes the pictures of docs/page.md: a recording, two futures, a game, its end, a phone, and a training if a run is given.
+"""Takes the pictures of docs/howto/page.md: a recording, two futures, a game, its end, a phone; a training if a run is given.
 
 Run it from the repository: python tests/browser/pictures.py docs/pictures [RUN]
 With `--all` it takes more of them, light and dark, on a desk and on a phone, for whoever changes the page and wants to look.

@@ -1,7 +1,7 @@
 """kill -9 at any instant of everything that writes files: started again it ends with the files of one that was left alone.
 
-`pytest -m slow tests/campaigns/test_kills.py -s` prints the counts of docs/robustness.md. Environment variables say how many
-kills all chores have together (HOUSEMATES_KILLS, default 100) and which (HOUSEMATES_KILL_SEED).
+`pytest -m slow tests/campaigns/test_kills.py -s` prints the counts of docs/concepts/robustness.md. Environment variables say
+how many kills all chores have together (HOUSEMATES_KILLS, default 100) and which (HOUSEMATES_KILL_SEED).
 """
 
 import hashlib

@@ -1,7 +1,7 @@
 """Files of every kind, damaged: the reader refuses in one line, makes a cache again, or reads what was written. Nothing else.
 
-`pytest -m slow tests/campaigns/test_mutations.py -s` prints the counts of docs/robustness.md; their number is that of the
-environment variable HOUSEMATES_MUTATIONS.
+`pytest -m slow tests/campaigns/test_mutations.py -s` prints the counts of docs/concepts/robustness.md; their number is that of
+the environment variable HOUSEMATES_MUTATIONS.
 """
 
 import dataclasses

@@ -1,4 +1,4 @@
-"""docs/datasets.md: its columns and shapes are the code's, and its example learns."""
+"""docs/howto/datasets.md: its columns and shapes are the code's, and its example learns."""
 
 import re
 from pathlib import Path
@@ -14,7 +14,7 @@ from housemates.evaluation.trajectories import Senses
 from housemates.sim.rules import Rules
 from housemates.sim.sensors import SENSORS
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "datasets.md").read_text()
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "howto" / "datasets.md").read_text()
 
 
 def section(title: str) -> list[list[str]]:
@@ -43,7 +43,7 @@ def test_the_example_clones_a_robot(tmp_path, monkeypatch, capsys):
     assert len(found.group(1).strip().splitlines()) <= 18
     export(tmp_path / "dataset", pair_up([scripted("solo")], [Agent("random", "random")]), Rules(), count=24)
     monkeypatch.chdir(tmp_path)
-    exec(compile(found.group(1), "docs/datasets.md", "exec"), {})
+    exec(compile(found.group(1), "docs/howto/datasets.md", "exec"), {})
     right, often = map(float, re.findall(r"0\.\d+|1\.00", capsys.readouterr().out))
     assert right > 0.6
     assert right > 2 * often

@@ -1,4 +1,4 @@
-"""docs/observations.md and docs/control.md say what the spaces say."""
+"""docs/concepts/observations.md and docs/concepts/control.md say what the spaces say."""
 
 import re
 from pathlib import Path
@@ -8,14 +8,14 @@ import pytest
 from housemates.envs.spaces import action_space, observation_space, observations_offered
 from housemates.tasks.actions import ACTIONS
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "concepts"
 PAGE = (DOCS / "observations.md").read_text()
 
 
 def row(name: str) -> list[str]:
     """The cells of an observation's row in the table."""
     found = re.search(rf"^\| `{name}` \|(.*)\|$", PAGE, re.MULTILINE)
-    assert found, f"docs/observations.md has no row for {name}"
+    assert found, f"docs/concepts/observations.md has no row for {name}"
     return [cell.strip() for cell in found.group(1).split("|")]
 
 

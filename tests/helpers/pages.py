@@ -133,7 +133,7 @@ def stranger(port: int, **options):
 
 
 def unpack(frame: bytes) -> dict:
-    """A frame, read with the table that the server sends (docs/page_protocol.md); `rest` is the length of the head pictures."""
+    """A frame, read with the table of the server (docs/api/page_protocol.md); `rest` is the length of the head pictures."""
     robots = frame[next(field["offset"] for field in frame_layout(1) if field["name"] == "robots")]
     found = {}
     for field in frame_layout(robots):

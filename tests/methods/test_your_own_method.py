@@ -1,4 +1,4 @@
-"""docs/your_own_method.md: what is printed there works, in a folder outside the package."""
+"""docs/tutorials/your_own_method.md: what is printed there works, in a folder outside the package."""
 
 import json
 import os
@@ -23,14 +23,14 @@ from housemates.runs.run import read
 from housemates.tasks.actions import ACTIONS
 from housemates.training.store import Store
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "your_own_method.md").read_text()
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "tutorials" / "your_own_method.md").read_text()
 SHORT = ("--decisions", "600", "--quiet", "--change", "num_envs=8", "method.members=2")
 
 
 def block(title: str) -> str:
     """The code below a comment of the page."""
     found = re.search(rf"<!-- {title}.*?-->\n```\w+\n(.*?)```", PAGE, re.DOTALL)
-    assert found, f"docs/your_own_method.md has no {title}"
+    assert found, f"docs/tutorials/your_own_method.md has no {title}"
     return found.group(1)
 
 
@@ -76,12 +76,12 @@ def test_the_commands_of_the_page_train_evaluate_and_report(here, capsys):
     assert main([*train, "--decisions", "600", "--quiet", "--change", "num_envs=8", "method.members=2"]) == 0
     assert main([*evaluate, "--episodes", "2", "--partners", "script/noop"]) == 0
     assert main([*report, "--no-films"]) == 0
-    run = Path("runs/tastes")
-    assert json.loads((run / "config.json").read_text())["method"] == "my_methods:Tastes"
-    assert [partner.name for partner in population(run)] == ["tastes/0", "tastes/1"]
+    run = Path("runs/preferences")
+    assert json.loads((run / "config.json").read_text())["method"] == "my_methods:Preferences"
+    assert [partner.name for partner in population(run)] == ["preferences/0", "preferences/1"]
     assert load_policy(agent(run).path).config.latent == 0
     assert (run / "report" / "index.html").is_file()
-    assert "tastes/agent: zero-shot" in capsys.readouterr().out
+    assert "preferences/agent: zero-shot" in capsys.readouterr().out
 
 
 def test_the_lines_of_python_train_evaluate_and_report(here, monkeypatch, capsys):
@@ -100,7 +100,18 @@ def paused(here) -> Path:
     """A run of the example that was paused at once, in a process that has not named its method."""
     run = here / "runs" / "paused"
     if not run.exists():
-        words = ("train", "--method", "my_methods:Tastes", "--preset", "smoke", *SHORT, "--hours", "1e-9", "--out", str(run))
+        words = (
+            "train",
+            "--method",
+            "my_methods:Preferences",
+            "--preset",
+            "smoke",
+            *SHORT,
+            "--hours",
+            "1e-9",
+            "--out",
+            str(run),
+        )
         assert main(list(words)) == 0
     forget()
     return run
@@ -113,29 +124,29 @@ def test_a_run_can_be_read_without_the_code_of_its_method(paused):
 
 def test_a_run_is_not_resumed_because_a_file_names_its_method(paused, capsys):
     told = one_line(capsys, "train", "--resume", str(paused))
-    assert "a file may not run code - name it: --method my_methods:Tastes" in told
+    assert "a file may not run code - name it: --method my_methods:Preferences" in told
     assert "my_methods" not in sys.modules
 
 
 def test_a_run_is_resumed_only_with_its_own_method(paused, capsys):
-    assert "is a run with --method my_methods:Tastes, not bdp" in one_line(
+    assert "is a run with --method my_methods:Preferences, not bdp" in one_line(
         capsys, "train", "--resume", str(paused), "--method", "bdp"
     )
 
 
 def test_a_paused_run_says_the_whole_command_that_continues_it(paused, capsys):
-    words = ("train", "--resume", str(paused), "--method", "my_methods:Tastes", "--hours", "1e-9", "--quiet")
+    words = ("train", "--resume", str(paused), "--method", "my_methods:Preferences", "--hours", "1e-9", "--quiet")
     assert main(list(words)) == 0
-    assert f"--resume {paused} --method my_methods:Tastes" in capsys.readouterr().out
+    assert f"--resume {paused} --method my_methods:Preferences" in capsys.readouterr().out
 
 
 def test_a_run_that_is_named_again_is_trained_to_its_end_by_several_calls(paused):
     sys.path.insert(0, str(paused.parents[1]))
     try:
-        from my_methods import Tastes
+        from my_methods import Preferences
     finally:
         sys.path.remove(str(paused.parents[1]))
-    trained = housemates.train(Tastes, resume=paused, quiet=True)
+    trained = housemates.train(Preferences, resume=paused, quiet=True)
     assert trained.complete
     assert RunFolder(trained.folder).complete()
     assert trained.run.settings.members == 2
@@ -147,7 +158,7 @@ def test_the_example_is_short():
 
 
 def test_the_example_pays_for_what_a_member_likes(here):
-    spec = METHODS[resolve_method("my_methods:Tastes")]
+    spec = METHODS[resolve_method("my_methods:Preferences")]
     store = Store({}, 1, 3, {"window": ((40, 3), np.float32)})
     store.append(3)
     store.window[:, -1, 2] = [ACTIONS.index("pick obj1"), ACTIONS.index("pick obj0"), ACTIONS.index("place goal1")]
@@ -156,15 +167,15 @@ def test_the_example_pays_for_what_a_member_likes(here):
 
 
 def test_a_class_says_what_tables_and_options_need(here):
-    spec = METHODS[resolve_method("my_methods:Tastes")]
-    assert (spec.label, spec.docs, spec.two_stages) == ("Tastes", "Members that each like one object.", True)
+    spec = METHODS[resolve_method("my_methods:Preferences")]
+    assert (spec.label, spec.docs, spec.two_stages) == ("Preferences", "Members that each like one object.", True)
     assert spec.settings.weight == 0.05
 
 
 def test_a_registered_name_is_a_method_like_any_other(here):
-    register_method("tastes", METHODS[resolve_method("my_methods:Tastes")])
-    assert resolve_method("tastes") == "tastes"
-    with pytest.raises(ValueError, match="did you mean 'tastes'"):
+    register_method("preferences", METHODS[resolve_method("my_methods:Preferences")])
+    assert resolve_method("preferences") == "preferences"
+    with pytest.raises(ValueError, match="did you mean 'preferences'"):
         resolve_method("taste")
 
 
@@ -186,9 +197,9 @@ def test_what_is_no_method_is_told(name, method, told):
 @pytest.mark.parametrize(
     ("named", "told"),
     [
-        ("my_methods:Taste", "did you mean 'Tastes'"),
-        ("nowhere_at_all:Tastes", "no module 'nowhere_at_all'"),
-        ("../evil:Tastes", "names no module"),
+        ("my_methods:Taste", "did you mean 'Preferences'"),
+        ("nowhere_at_all:Preferences", "no module 'nowhere_at_all'"),
+        ("../evil:Preferences", "names no module"),
     ],
 )
 def test_a_place_without_a_method_is_told(here, named, told, capsys):
@@ -196,17 +207,17 @@ def test_a_place_without_a_method_is_told(here, named, told, capsys):
 
 
 def test_an_installed_package_offers_a_method_by_name(here, monkeypatch):
-    entry = metadata.EntryPoint("tastes", "my_methods:Tastes", METHODS.group)
+    entry = metadata.EntryPoint("preferences", "my_methods:Preferences", METHODS.group)
     monkeypatch.syspath_prepend(str(here))
     monkeypatch.setattr(metadata, "entry_points", lambda group: [entry])
-    assert find_method("tastes").label == "Tastes"
+    assert find_method("preferences").label == "Preferences"
     with pytest.raises(ValueError, match="no method 'nonsense'"):
         find_method("nonsense")
 
 
 def test_a_broken_package_is_named(here, monkeypatch):
-    entry = metadata.EntryPoint("tastes", "my_methods:Missing", METHODS.group)
+    entry = metadata.EntryPoint("preferences", "my_methods:Missing", METHODS.group)
     monkeypatch.syspath_prepend(str(here))
     monkeypatch.setattr(metadata, "entry_points", lambda group: [entry])
     with pytest.raises(ValueError, match=r"my_methods:Missing.*AttributeError"):
-        find_method("tastes")
+        find_method("preferences")

@@ -1,4 +1,4 @@
-"""What the paper and docs/spec.md say about the rules of the game, number by number."""
+"""What the paper and docs/concepts/spec.md say about the rules of the game, number by number."""
 
 import numpy as np
 import pytest

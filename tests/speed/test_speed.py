@@ -44,6 +44,7 @@ def test_every_rate_is_positive(result):
         "path lengths",
         "distance fields",
         "homes generated",
+        "decisions with look-ahead",
         "housemates 16x16",
     ],
 )

@@ -1,4 +1,4 @@
-"""docs/your_own_task.md: its file trains, is evaluated, reported and played outside the package, as printed."""
+"""docs/tutorials/your_own_task.md: its file trains, is evaluated, reported and played outside the package, as printed."""
 
 import re
 import sys
@@ -18,7 +18,7 @@ from housemates.tasks.tasks import TASKS
 from housemates.tasks.validate import validate
 from housemates.web.game import PERSON, new_game
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "your_own_task.md").read_text()
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "tutorials" / "your_own_task.md").read_text()
 RUN = "runs/own"
 TRAIN = f"train --method sp --preset smoke --decisions 400 --out {RUN} --quiet --change num_envs=8 method.members=2"
 

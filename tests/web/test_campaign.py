@@ -1,6 +1,6 @@
 """The hostile campaign: an honest player's game goes on while the server is attacked, and its memory stays what it was.
 
-Run it with: pytest -s -m slow tests/web/test_campaign.py   (it prints the figures of docs/page_protocol.md)
+Run it with: pytest -s -m slow tests/web/test_campaign.py   (it prints the figures of docs/api/page_protocol.md)
 """
 
 import json

@@ -11,11 +11,16 @@ from typing import Any, Literal, get_args
 
 from housemates.config import from_json, to_json
 from housemates.io import read_json, reading, write_json
+from housemates.lookahead.settings import LookAhead, split_name
 from housemates.run_folder import AGENT, RESTORE, RunFolder, is_held_out, is_policy, is_run, policies_below, run_around
 from housemates.sim.scripts import HELD_OUT, PAPER, SCRIPTS, script
 
 Kind = Literal["script", "learned", "latent", "random", "function", "person", "sealed"]
 KINDS: tuple[str, ...] = get_args(Kind)
+TRAINED = ("learned", "latent")
+"""Kinds that come from a training: they have a folder with a policy, and perhaps a run."""
+WRITTEN = ("script", "random", "function")
+"""Kinds that people wrote: who trains with them does not meet strangers at evaluation as the others do."""
 HOLDOUT_SCRIPTS = PAPER
 """Scripts of the paper's evaluation (spec 11.1)."""
 LIST = "partners"
@@ -52,8 +57,15 @@ class Agent:
     """A key of `sim.scripts.SCRIPTS`."""
     disturbed: str = ""
     """A key of DISTURBED, for a learned policy that does not react as it was trained to."""
+    look_ahead: LookAhead | None = None
+    """How it looks ahead before it acts near a partner; None: it does not."""
     meta: dict[str, Any] = field(default_factory=dict, hash=False)
     """What is known of it: observations, task, seed, decisions, method, environment, sha256, holdout, success ..."""
+
+    @property
+    def trained(self) -> bool:
+        """Whether it comes from a training."""
+        return self.kind in TRAINED
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -64,6 +76,8 @@ class Agent:
             raise ValueError(f"the partner '{self.name}' is a latent without number - give latent 0, 1, ...")
         if self.disturbed and (self.disturbed not in DISTURBED or self.kind not in ("learned", "latent")):
             raise ValueError(f"the partner '{self.name}' is disturbed as '{self.disturbed}' - {DISTURB}")
+        if self.look_ahead is not None and self.kind in ("script", "person"):
+            raise ValueError(f"'{self.name}' cannot look ahead: no policy moves it - choose a policy, random or a function")
 
 
 def allow(places: Iterable[str]) -> None:
@@ -76,12 +90,14 @@ def write_partners(path: Path, partners: Sequence[Agent], run: Path) -> None:
     rows = []
     for partner in partners:
         place = Path(partner.path)
-        if partner.kind in ("learned", "latent") and place.is_absolute() and place.is_relative_to(run.resolve()):
+        if partner.trained and place.is_absolute() and place.is_relative_to(run.resolve()):
             partner = dataclasses.replace(partner, path=place.relative_to(run.resolve()).as_posix())
         row = to_json(partner)
         if not partner.disturbed:
             # Lists of earlier versions have no such entry.
             del row["disturbed"]
+        if partner.look_ahead is None:
+            del row["look_ahead"]
         rows.append(row)
     write_json(path, {LIST: rows})
 
@@ -97,7 +113,8 @@ def read_partners(path: Path, run: Path) -> list[Agent]:
     rows = listed.get(LIST)
     if not isinstance(rows, list) or len(listed) > 1:
         raise ValueError(f"{path} is no list of partners - {RESTORE}")
-    whole = [{"disturbed": ""} | row if isinstance(row, dict) else row for row in rows]
+    later = {"disturbed": "", "look_ahead": None}
+    whole = [later | row if isinstance(row, dict) else row for row in rows]
     found = [_placed(from_json(Agent, row, str(path)), run) for row in whole]
     for partner in found:
         if partner.kind == "sealed":
@@ -169,7 +186,7 @@ def is_holdout(partner: Agent) -> bool:
     """Whether a partner belongs to the evaluation, so that nobody may train with it."""
     if partner.kind == "script":
         return partner.script in HELD_OUT
-    return bool(partner.meta.get("holdout")) or (partner.kind in ("learned", "latent") and is_held_out(partner.path))
+    return bool(partner.meta.get("holdout")) or (partner.trained and is_held_out(partner.path))
 
 
 def scripted(name: str) -> Agent:
@@ -180,16 +197,26 @@ def scripted(name: str) -> Agent:
 def resolve(text: str, task: str | None = None) -> list[Agent]:
     """Whom a text means: script/NAME (or NAME alone), random, a run's folder (its population), RUN/agent, RUN/3, RUN/z5, the
     folder of a policy, package.module:function, or what comes with the package: its name, or pretrained/ and the beginning of
-    it; learned ones also as blind/... or uninterruptible/... (see DISTURBED).
+    it; learned ones also as blind/... or uninterruptible/... (see DISTURBED). Behind any of them +lookahead makes it look ahead
+    (`lookahead.settings`).
 
     With a task, policies that were trained for another one are refused.
     """
-    found = _resolve(text.rstrip("/"))
+    name, ahead = split_name(text)
+    found = [looking(partner, ahead) for partner in _resolve(name.rstrip("/"))]
     for partner in found:
         trained = partner.meta.get("task")
         if task is not None and trained not in (None, "", task):
             raise ValueError(f"{partner.name} was trained for {trained}, not for {task} - choose another partner or --task")
     return found
+
+
+def looking(agent: Agent, ahead: LookAhead | None) -> Agent:
+    """An agent that looks ahead before it acts near a partner; its name says so."""
+    if ahead is None:
+        return agent
+    name = agent.name if agent.look_ahead is None else agent.name.removesuffix(f" + {agent.look_ahead.title}")
+    return dataclasses.replace(agent, name=f"{name} + {ahead.title}", look_ahead=ahead)
 
 
 def resolve_all(texts: Iterable[str], task: str | None = None) -> list[Agent]:
@@ -208,7 +235,7 @@ def distinct(partners: Iterable[Agent]) -> list[Agent]:
 
 def load(partner: Agent) -> Any:
     """What acts for a partner as a `Policy` does; None for scripts (the simulator moves them) and people."""
-    if partner.kind in ("learned", "latent"):
+    if partner.trained:
         from housemates.policies.checkpoint import load_policy, read_description
 
         wanted, found = partner.meta.get("sha256"), read_description(partner.path)["weights"].get("sha256")
@@ -265,11 +292,12 @@ def _resolve(text: str) -> list[Agent]:
     if is_run(place.parent):
         return [_part(place.parent, place.name)]
     if ":" in text:
-        from housemates.agents.functions import find
+        from housemates.agents.functions import SEEN, find, told_by
 
-        find(text)
+        function = find(text)
         allow([text])
-        return [Agent(text, "function", text)]
+        meta = {"observations": seen_as(getattr(function, "observations", SEEN))} | told_by(function)
+        return [Agent(text, "function", text, meta=meta)]
     everybody = shipped()
     wanted = text.removeprefix(PRETRAINED)
     begins = f"/{wanted}-" if text.startswith(PRETRAINED) else f"/{wanted}/"
@@ -296,7 +324,7 @@ def _part(run: Path, part: str) -> Agent:
 
 
 def _placed(partner: Agent, run: Path) -> Agent:
-    if partner.kind not in ("learned", "latent") or Path(partner.path).is_absolute():
+    if not partner.trained or Path(partner.path).is_absolute():
         return partner
     return dataclasses.replace(partner, path=str((run / partner.path).resolve()))
 
@@ -317,8 +345,8 @@ def _run_meta(folder: Path) -> dict[str, Any]:
 
 def _same(one: Agent, other: Agent) -> bool:
     """Whether two partners are the same whatever they are called."""
-    mine, theirs = ((p.kind, p.path, p.latent, p.script, p.disturbed) for p in (one, other))
-    return mine == theirs
+    compared = ("kind", "path", "latent", "script", "disturbed", "look_ahead")
+    return all(getattr(one, name) == getattr(other, name) for name in compared)
 
 
 def _longer(partner: Agent) -> str:

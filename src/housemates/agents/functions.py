@@ -16,6 +16,8 @@ from torch import Tensor, nn
 from housemates.policies.policy import Action
 from housemates.tasks.actions import ACTIONS
 
+TOLD = ("method", "seed", "decisions", "preset")
+"""Attributes with which a function of the user says what rows and reports call it and what its training has cost."""
 SEEN = ("state", "predicates")
 """What a function sees that does not say it with an attribute `observations`."""
 
@@ -114,3 +116,8 @@ def find(place: str) -> Callable[[dict[str, np.ndarray]], Any]:
     if not callable(found):
         raise ValueError(f"no function '{name}' in {module} - write the partner as package.module:function")
     return found
+
+
+def told_by(function: Callable[..., Any]) -> dict[str, Any]:
+    """What a function says of itself with attributes (TOLD), for the columns of evaluations."""
+    return {name: getattr(function, name) for name in TOLD if hasattr(function, name)}

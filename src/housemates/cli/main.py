@@ -289,7 +289,12 @@ def installed_version(distribution: str) -> str | None:
 def commands() -> Commands:
     """All commands."""
     homes = {"show": cli_homes.show, "stats": cli_homes.stats, "sheet": cli_homes.sheet}
-    partners = {"list": cli_partners.list_partners, "play": cli_partners.play_partners, "ship": cli_partners.ship_partners}
+    partners = {
+        "list": cli_partners.list_partners,
+        "card": cli_partners.card_of,
+        "play": cli_partners.play_partners,
+        "ship": cli_partners.ship_partners,
+    }
     holdouts = {
         "list": cli_holdouts.list_holdouts,
         "measure": cli_holdouts.measure,

@@ -86,6 +86,18 @@ def play_partners(
     print(table(lines))
 
 
+def card_of(name: Positional[str], /) -> None:
+    """Print the model card of a policy as Markdown: task, observations, training budget, scores, limits.
+
+    Args:
+        name: A policy: a name that `housemates partners` lists, RUN/agent, RUN/3, RUN/z5 or the folder of a policy.
+    """
+    from housemates.agents.agent import resolve
+    from housemates.agents.cards import card
+
+    print("\n".join(card(agent) for agent in resolve(name)))
+
+
 def ship_partners(runs: Positional[tuple[Path, ...]], /, root: Path | None = None) -> None:
     """Copy the coordination agents of runs into the package, for maintainers; they must have been evaluated on dev.
 

@@ -44,8 +44,8 @@ def train(
             behaviours that can be told apart. bdp_literal: that with the paper's own numbers. bdp_no_discriminator,
             bdp_no_latent_no_discriminator, bdp_shared_encoder, bdp_separate: its ablations. bdp_rgb, bdp_state: it on colour
             pictures, on the ground truth. pbt_state: pbt on the ground truth. own: the partners that --population names.
-            best_response: one of them, who may be a holdout. package.module:Class: your own (docs/your_own_method.md); to
-            resume such a run, name it again.
+            best_response: one of them, who may be a holdout. package.module:Class: your own
+            (docs/tutorials/your_own_method.md); to resume such a run, name it again.
         task: What is to be done (default tidy_house).
         preset: How long and with which network: smoke (under a minute), state (no pictures), laptop (the default), paper.
         observations: What robots see: state, depth, blind, predicates or rgb, or sensors with plus signs (state+gps_compass);

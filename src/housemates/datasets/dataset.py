@@ -1,4 +1,4 @@
-"""A dataset on disk (docs/datasets.md): its columns, the files beside its table, and reading it."""
+"""A dataset on disk (docs/howto/datasets.md): its columns, the files beside its table, and reading it."""
 
 from __future__ import annotations
 

@@ -62,11 +62,12 @@ def make(
         task: `tidy_house`, `set_table` or `prepare_groceries`.
         robots: 1 to 4.
         split: homes and episodes to play: `train`, `dev`, `eval` or `test`.
-        observations: a list of depth (metres), rgb, segmentation, state, predicates, gps_compass and window
-            (docs/observations.md); or one word of `housemates train --observations` for what its policies see: "depth" is
-            depth and state, "rgb" rgb and state, "state" state and predicates, "predicates" and "blind" (state) alone.
+        observations: a list of depth (metres), rgb, segmentation, state, predicates, gps_compass, laser, laser_robots,
+            track, egomotion, receptacles and window (docs/concepts/observations.md); or one word of `housemates train
+            --observations` for what its policies see: "depth" is depth and state, "rgb" rgb and state, "state" state and
+            predicates, "predicates" and "blind" (state) alone.
         size: side of the pictures, pixels.
-        control: `skills` (25 decisions) or `low_level` (ten numbers, docs/control.md).
+        control: `skills` (25 decisions) or `low_level` (ten numbers, docs/concepts/control.md).
         every_tick: return after each simulation step instead of running until somebody must decide.
         seed: of the first episodes; `reset(seed=...)` starts again from another.
         rules: speeds, horizon, interruption, reward; single fields can be changed by name (speed="fast").

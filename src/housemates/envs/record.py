@@ -33,7 +33,7 @@ def record(
     progress: bool = True,
     **changes: Any,
 ) -> Recording:
-    """Play one episode and record it: every pose, decision and event (docs/recordings.md).
+    """Play one episode and record it: every pose, decision and event (docs/howto/recordings.md).
 
     Args:
         agents: who acts, one for each robot: names, functions or policies, as `partner` of `make_vec`.

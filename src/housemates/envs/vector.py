@@ -70,11 +70,12 @@ def make_vec(
             with `act(obs, memory)` and `initial_memory(n)`; or a list with one of these for each other robot.
         robots: robots in a home, the learner included: 1 to 4.
         split: homes and episodes to play: `train`, `dev`, `eval` or `test`.
-        observations: a list of depth (metres), rgb, segmentation, state, predicates, gps_compass and window
-            (docs/observations.md); or one word of `housemates train --observations` for what its policies see: "depth" is
-            depth and state, "rgb" rgb and state, "state" state and predicates, "predicates" and "blind" (state) alone.
+        observations: a list of depth (metres), rgb, segmentation, state, predicates, gps_compass, laser, laser_robots,
+            track, egomotion, receptacles and window (docs/concepts/observations.md); or one word of `housemates train
+            --observations` for what its policies see: "depth" is depth and state, "rgb" rgb and state, "state" state and
+            predicates, "predicates" and "blind" (state) alone.
         size: side of the pictures, pixels.
-        control: `skills` (25 decisions) or `low_level` (ten numbers, docs/control.md).
+        control: `skills` (25 decisions) or `low_level` (ten numbers, docs/concepts/control.md).
         seed: of the first episodes; `reset(seed=...)` starts again from another.
         rules: speeds, horizon, interruption, reward; single fields can be changed by name (speed="fast").
         final_observations: put the last observation of an ended episode into infos["final_obs"].

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from housemates.agents import agent as registry
-from housemates.agents.agent import BEST_RESPONSE, Agent
+from housemates.agents.agent import BEST_RESPONSE, TRAINED, Agent
 from housemates.evaluation.crossplay import Pair, controls, identity, pair_up, run_name, trained_with
 from housemates.evaluation.metrics import TEAM, WORST
 from housemates.run_folder import RunFolder
@@ -99,7 +99,7 @@ def summary(rows: pa.Table) -> list[Line]:
     """
     columns = {name: rows.column(name).to_numpy(zero_copy_only=False) for name in rows.column_names if name != "subgoals"}
     plain = columns["control"] == ""
-    script, learned = columns["partner_kind"] == "script", np.isin(columns["partner_kind"], ("learned", "latent"))
+    script, learned = columns["partner_kind"] == "script", np.isin(columns["partner_kind"], TRAINED)
     lines = []
 
     def add(what: str, mine: np.ndarray) -> None:

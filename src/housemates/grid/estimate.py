@@ -20,11 +20,11 @@ from housemates.run_folder import RunFolder
 from housemates.runs.presets import PRESETS
 
 SPEEDS = {"state": 12_000.0, "predicates": 12_000.0, "blind": 12_000.0, "depth": 4_500.0, "rgb": 3_000.0}
-"""Decisions a second of one worker with a core of its own and the laptop networks (docs/benchmark.md says where measured)."""
+"""Decisions a second of one worker with a core of its own and the laptop networks (measured: docs/benchmark/grid.md)."""
 AGENT_SHARE = 0.64
 """Decisions a second of stage 2, as a share: partners decide too, but only the agent's decisions count."""
 STEPS_A_DECISION, AGENT_STEPS = 1.5, 3.5
-"""Simulation steps for each decision of the learners, in stage 1 (all robots learn) and stage 2 (docs/populations.md)."""
+"""Simulation steps per decision of the learners: stage 1 (all robots learn) and stage 2 (docs/concepts/populations.md)."""
 PAPER_SLOWER = 30.0
 """How many times slower the paper's networks are without a GPU."""
 GAMES = {"depth": 8.0, "rgb": 6.0}

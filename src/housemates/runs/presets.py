@@ -22,11 +22,11 @@ from housemates.training.ppo import PAPER, PPO
 from housemates.training.trainer import Training
 
 RECIPE = PPO(learning_rate=1e-3, entropy_end=0.0, num_minibatches=8, gae_lambda=0.98, normalise_value=True)
-"""What learns best per minute on two cores, of all that was tried (docs/learning.md)."""
+"""What learns best per minute on two cores, of all that was tried (docs/lab_notes/learning.md)."""
 DISTURBED = Disturbances(share=0.5)
-"""Stage 2 with undisturbed partners alone often ends with an agent that stands aside (docs/methods/disturbances.md)."""
+"""Stage 2 with undisturbed partners alone often gives an agent that stays idle (docs/concepts/methods/disturbances.md)."""
 PAID = {"weight": 0.015, "late_weight": 0.1, "warmup_fraction": 0.05}
-"""How BDP pays for being told apart in laptop networks with short budgets (docs/methods/bdp.md)."""
+"""How BDP pays for being told apart in laptop networks with short budgets (docs/concepts/methods/bdp.md)."""
 LATENT_LOGITS = {"latent_logit_std": 1.0}
 """Its latents' own preferences: with the paper's own numbers all of them stay alike."""
 DIVERSITY: dict[str, dict[str, Any]] = {
@@ -75,7 +75,7 @@ class Preset:
     split: str = "train"
     """Where the homes come from."""
     kitchens: str | None = None
-    """Where they come from for tasks with work in the kitchen (docs/learning.md), if not from there too."""
+    """Where they come from for tasks with work in the kitchen (docs/lab_notes/learning.md), if not from there too."""
     training: Training = field(default_factory=Training)
     """How long and how widely."""
     methods: dict[str, dict[str, Any]] = field(default_factory=dict)

@@ -164,6 +164,9 @@ def read(folder: Path) -> Run:
     """The run in a folder. The code of its method is not needed, and never run because the folder names it."""
     path = RunFolder(folder).config
     values = RunFolder(folder).read_config()
+    if isinstance(values.get("training"), dict):
+        # Runs of an earlier version do not say it.
+        values["training"] = {"look_ahead": ""} | values["training"]
     spec = METHODS.get(str(values.get("method")))
     if spec is not None and "settings" in values:
         values["settings"] = from_json(type(spec.settings), values["settings"], f"{path}: settings")

@@ -20,6 +20,7 @@ from housemates.renderer.pictures import NEAR, Renderer
 from housemates.renderer.scene import Template, link_templates, nothing_placed, pack, pick
 from housemates.robots import DEFAULT, Robot
 from housemates.robots.meshes import object_mesh
+from housemates.sim.state import kernel
 from housemates.sim.world import World
 from housemates.tasks.files import CLUTTER, Episodes
 
@@ -48,7 +49,7 @@ class Body(NamedTuple):
     """The end effector in the gripper's frame, metres."""
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _write_pose(out, rotation, x, y, z):
     for i in range(3):
         for j in range(3):
@@ -56,7 +57,7 @@ def _write_pose(out, rotation, x, y, z):
     out[0, 3], out[1, 3], out[2, 3] = x, y, z
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _upright(out, yaw, x, y, z):
     c, s = np.cos(yaw), np.sin(yaw)
     out[0, 0], out[0, 1], out[0, 2], out[0, 3] = c, 0.0, s, x
@@ -64,7 +65,7 @@ def _upright(out, yaw, x, y, z):
     out[2, 0], out[2, 1], out[2, 2], out[2, 3] = -s, 0.0, c, z
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _door_pose(home, box, value, out):
     """World pose [3, 4] of a door or drawer at a joint value, for parts given at joint zero."""
     axis, origin = home.door_axis[box], home.door_origin[box]
@@ -139,11 +140,12 @@ def place_everything(
         low, high = take(shares, thread)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def place_cameras(state, robots, slot, head, camera):
     """Head cameras into camera [J, 3, 4]; slot [J] is home x robots + robot, head [4, 4] camera to base."""
     for job in range(slot.shape[0]):
-        x, z, yaw = state[slot[job] // robots].pose[slot[job] % robots]
+        pose = state[slot[job] // robots].pose[slot[job] % robots]
+        x, z, yaw = pose[0], pose[1], pose[2]
         c, s = np.cos(yaw), np.sin(yaw)
         for j in range(4):
             camera[job, 0, j] = c * head[0, j] - s * head[1, j]

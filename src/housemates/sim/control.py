@@ -37,7 +37,19 @@ from housemates.sim.skills import (
 )
 from housemates.sim.state import MUST_DECIDE
 from housemates.sim.step import begin, effects, end_step, finish, next_of_plan, uniform
-from housemates.tasks.actions import MOVE_FORWARD, NO_OP, OPEN, PICK, PLACE, SUCCESS_RADIUS, TURN_LEFT, TURN_RIGHT
+from housemates.tasks.actions import (
+    MOVE_FORWARD,
+    NO_OP,
+    OPEN,
+    OPEN_END,
+    PICK,
+    PICK_END,
+    PLACE,
+    PLACE_END,
+    SUCCESS_RADIUS,
+    TURN_LEFT,
+    TURN_RIGHT,
+)
 
 FIRST_JOINT = 2
 """Index of the first arm joint among a robot's numbers: base forward, base turn to the left, the arm joints, grip."""
@@ -250,11 +262,11 @@ def release(world, supports, s, r, place, cells):
 def achieve(world, s, r):
     """Whether what robot r has just done is a sub-goal that nobody had achieved; it is then this robot's."""
     action, reached = s.executed[r], -1
-    if PICK <= action < PLACE:
+    if PICK <= action < PICK_END:
         reached = world.task[0].subgoal_of[PICKING, action - PICK]
-    elif PLACE <= action < OPEN:
+    elif PLACE <= action < PLACE_END:
         reached = world.task[0].subgoal_of[PLACING, action - PLACE]
-    elif OPEN <= action < NO_OP and s.door[action - OPEN] > OPEN_ENOUGH[action - OPEN]:
+    elif OPEN <= action < OPEN_END and s.door[action - OPEN] > OPEN_ENOUGH[action - OPEN]:
         reached = world.task[0].subgoal_of[OPENING, action - OPEN]
     if reached >= 0 and s.done_by[reached] < 0:
         s.done_by[reached] = r

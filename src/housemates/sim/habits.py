@@ -25,7 +25,7 @@ from housemates.sim.skills import (
     within_reach,
     wrap,
 )
-from housemates.sim.state import MUST_DECIDE
+from housemates.sim.state import MUST_DECIDE, kernel
 from housemates.tasks.actions import ENTITIES, GOALS, NO_OP, OBJECTS, OPEN, PICK, PLACE
 
 FIRST = 5
@@ -52,7 +52,7 @@ HALF_HEIGHT = half_extents().astype(np.float64)[:, 1].copy()
 """[10] of the objects by type, metres."""
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def lies_at(s, i, place):
     """Whether object i was last put down at exactly `place` [2, 3][i] and nobody holds it."""
     for k in range(3):
@@ -61,7 +61,7 @@ def lies_at(s, i, place):
     return not is_held(s, i)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def work_on(world, s, r, i, opens):
     """What robot r does next for object i: an action, WAIT or DONE. opens: whether it opens what is closed."""
     goal = world.episodes[s.episode].goal
@@ -83,7 +83,7 @@ def work_on(world, s, r, i, opens):
     return PICK + i if near else i
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def way_left(world, s, r, entity):
     """Metres of the way from robot r to an entity."""
     cell = cell_at(world, s.home, s.pose[r, 0], s.pose[r, 1])
@@ -93,13 +93,13 @@ def way_left(world, s, r, entity):
     return path_length(world, s.home, cell, a) if a >= 0 else 0.0
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def go_to(world, s, r, entity):
     """Drive to an entity, or stand still where the robot is there."""
     return entity if way_left(world, s, r, entity) > THERE else NO_OP
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def habitual(world, s, r):
     """The next action of robot r, which follows a habit. Changes nothing."""
     habit, start = s.script[r], world.episodes[s.episode].start
@@ -119,7 +119,7 @@ def habitual(world, s, r):
     return go_to(world, s, r, RETREAT) if habit in (BLOCKS, HANDS_OVER) else NO_OP
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def begin_habit(s, r, better):
     """At the start of an episode: which object robot r prefers; better: the one that comes first on the shorter way."""
     s.plan_at[r] = 1 - better if s.script[r] == OTHER_ORDER else better
@@ -131,7 +131,7 @@ def paused(s, r):
     return s.script[r] == SLOW and s.clock % PACE != 0
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def after_step(world, s, r):
     """What a habit does while an action runs: change its mind on the way, or put down what it carries half-way."""
     habit, action = s.script[r], s.action[r]
@@ -145,7 +145,7 @@ def after_step(world, s, r):
         s.action[r] = MUST_DECIDE
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def half_way(world, s, r):
     """Whether robot r has carried its object half of the way from where it lay at the start to its goal."""
     h, i = s.home, s.held[r]
@@ -155,7 +155,7 @@ def half_way(world, s, r):
     return a >= 0 and way_left(world, s, r, GOAL + i) <= path_length(world, h, cell, a) / 2
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def put_down(world, s, r):
     """Robot r puts its object on the floor before it, if skills reach it there from some approach cell. True if it did."""
     h, i, yaw = s.home, s.held[r], s.pose[r, 2]

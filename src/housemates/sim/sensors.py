@@ -22,13 +22,24 @@ from housemates.robots.robot import base_to_world
 from housemates.sim.cameras import DOORS, PICTURES, Cameras
 from housemates.sim.rules import WINDOW, Numbers
 from housemates.sim.sensor_kernels import (
+    HALF_HOME,
+    KINDS,
+    LAGS,
+    PLACE_NUMBERS,
+    RAYS,
     predicates_size,
     privileged_size,
     state_size,
+    track_size,
+    write_egomotion,
     write_gps_compass,
+    write_laser,
+    write_laser_robots,
     write_predicates,
     write_privileged,
+    write_receptacles,
     write_state,
+    write_track,
     write_window,
 )
 from housemates.sim.world import World
@@ -173,6 +184,20 @@ def _predicates_alone(values: np.ndarray, robots: int) -> np.ndarray:
     return np.concatenate([own, blocks, holding, bits, rest], axis=1)
 
 
+def _hide_in_track(values: np.ndarray, robots: int) -> None:
+    values[:, 1::2], values[:, 2::2] = ABSENT[0] * np.cos(ABSENT[1]) / HALF_HOME, 0.0
+
+
+def _track_alone(values: np.ndarray, robots: int) -> np.ndarray:
+    wider = np.concatenate([values, np.zeros((len(values), track_size(robots) - track_size(1)), values.dtype)], axis=1)
+    _hide_in_track(wider, robots)
+    return wider
+
+
+def _hide_in_laser(values: np.ndarray, robots: int) -> None:
+    values[:] = 1.0
+
+
 def _privileged(world: World, state: np.ndarray, rules: Numbers, which: np.ndarray, out: np.ndarray) -> None:
     bits = np.zeros((*which.shape, predicates_size(which.shape[1])), np.uint8)
     write_predicates(world, state, which, bits)
@@ -223,6 +248,53 @@ SENSORS: Table[Sensor] = Table(
             (np.array([-FARTHEST, -FARTHEST, -np.pi], np.float32), np.array([FARTHEST, FARTHEST, np.pi], np.float32)),
             lambda world, state, rules, which, out: write_gps_compass(state, which, out),
             "metres ahead, metres to the right, radians turned right since the start of the episode",
+        ),
+        Sensor(
+            "laser",
+            (RAYS,),
+            np.float32,
+            (0.0, 1.0),
+            lambda world, state, rules, which, out: write_laser(world, state, which, out),
+            "free way of the base in 16 directions (the first ahead, then to the right), until walls or furniture, in units of "
+            "2.5 metres, which is the most it tells",
+        ),
+        Sensor(
+            "laser_robots",
+            (RAYS,),
+            np.float32,
+            (0.0, 1.0),
+            lambda world, state, rules, which, out: write_laser_robots(state, which, out),
+            "way of the base in the same 16 directions until it would touch another robot, in units of 2.5 metres, at most 1",
+            _hide_in_laser,
+        ),
+        Sensor(
+            "track",
+            lambda robots: (track_size(robots),),
+            np.float32,
+            (-FARTHEST / HALF_HOME, FARTHEST / HALF_HOME),
+            lambda world, state, rules, which, out: write_track(state, which, out),
+            "steps since the robot's last decision (in units of 40, at most 2), then where every partner was 1, 2, 4, 8, 16 "
+            "and 32 steps ago: ahead and to the right of where the robot is now, in units of 5 metres; partners nearest first",
+            _hide_in_track,
+            _track_alone,
+        ),
+        Sensor(
+            "egomotion",
+            (1 + 2 * len(LAGS),),
+            np.float32,
+            (-FARTHEST / HALF_HOME, FARTHEST / HALF_HOME),
+            lambda world, state, rules, which, out: write_egomotion(state, which, out),
+            "steps since the last decision (in units of 40, at most 2), then where the robot itself was 1, 2, 4, 8, 16 and 32 "
+            "steps ago, as in track",
+        ),
+        Sensor(
+            "receptacles",
+            (PLACE_NUMBERS * KINDS,),
+            np.float32,
+            (-1.0, FARTHEST / HALF_HOME),
+            lambda world, state, rules, which, out: write_receptacles(world, state, which, out),
+            "distance (in units of 5 metres), cosine and sine of the heading (positive to the right) of the nearest receptacle "
+            "of each of the ten kinds",
         ),
         Sensor(
             "window",

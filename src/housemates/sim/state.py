@@ -9,8 +9,13 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
+from numba import njit
 
-from housemates.sim.rules import WINDOW
+from housemates.sim.rules import REWARD_TERMS, WINDOW
+
+kernel = njit(cache=True, nogil=True, _nrt=False)
+"""Compiles a kernel of the simulator that allocates nothing: without numba's reference counts, of which a call with the world's
+arrays would change dozens, atomically."""
 
 MOST_ROBOTS = 4
 BOTH_HALVES = -2
@@ -67,7 +72,7 @@ def state_type(joints: int) -> np.dtype:
             ("script", "i2", (MOST_ROBOTS,)),  # What a script follows: a row of `World.plans`, BOTH_HALVES, a habit.
             ("plan", "i2", (MOST_ROBOTS,)),  # The row it follows in this episode.
             ("plan_at", "i2", (MOST_ROBOTS,)),  # Next step of that plan; what a habit remembers.
-            ("terms", "f8", (MOST_ROBOTS, 4)),  # Reward terms since the robot's last decision.
+            ("terms", "f8", (MOST_ROBOTS, len(REWARD_TERMS))),  # Reward terms since the robot's last decision.
             ("discounted", "f8", (MOST_ROBOTS,)),  # Discounted reward since the robot's last decision.
             ("factor", "f8", (MOST_ROBOTS,)),  # Discount of the next step's reward.
             ("duration", "i4", (MOST_ROBOTS,)),  # Steps since the robot's last decision.

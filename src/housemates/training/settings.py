@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 from housemates.sim.rules import Reward, Rules
 from housemates.training.disturbances import Disturbances
@@ -29,6 +30,9 @@ class Training:
     """The game."""
     disturbances: Disturbances = field(default_factory=Disturbances)
     """Partners of stage 2 that stop or do not react in some episodes."""
+    look_ahead: Literal["", "guess", "velocity"] = ""
+    """How the agent of stage 2 looks ahead (see `lookahead.settings`): what it decides near a partner may be replaced, which it
+    learns from as from everything else that the home does; "" not at all."""
     steps: int = 0
     """The budget in simulation steps of all homes together (the paper's currency; a step of a home with two robots is one
     step); 0 where it is given in decisions."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import math
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,6 +16,7 @@ import torch
 
 from housemates.config import to_json
 from housemates.homes.home import Home
+from housemates.lookahead.settings import LookAhead
 from housemates.policies.checkpoint import save_policy
 from housemates.policies.config import seen_as
 from housemates.run_folder import MOMENTS, StageFolder
@@ -97,7 +99,8 @@ class Trainer:
         for index, (policy, trains) in enumerate(zip(method.policies, method.trains, strict=True)):
             policy.to(device)
             generator = torch.Generator(device).manual_seed(seed * 1000 + index)
-            self.players.append(Learner(policy, generator=generator))
+            ahead = LookAhead(config.look_ahead) if config.look_ahead and stage == 2 and trains else None
+            self.players.append(Learner(policy, generator=generator, look_ahead=ahead))
             self.algorithms.append(None)
             if trains:
                 # Stores grow; this is what a rollout of ten steps a decision needs.
@@ -259,9 +262,12 @@ class Trainer:
             raise DivergedError(what)
 
     def _remember(self, finished: dict[str, np.ndarray]) -> None:
-        for name, old in self.recent.items():
-            rows = finished[name].reshape(-1, *old.shape[1:])
-            self.recent[name] = np.concatenate([old, self.group.gather(rows)])[-REMEMBERED:]
+        # All columns in one message: every one makes all workers wait for the slowest.
+        columns = [finished[name].reshape(-1, math.prod(old.shape[1:])) for name, old in self.recent.items()]
+        gathered = self.group.gather(np.concatenate(columns, axis=1, dtype=np.float64))
+        ends = np.cumsum([column.shape[1] for column in columns])[:-1]
+        for (name, old), new in zip(self.recent.items(), np.split(gathered, ends, axis=1), strict=True):
+            self.recent[name] = np.concatenate([old, new.reshape(-1, *old.shape[1:])])[-REMEMBERED:]
 
     def standing(self, player: int, latent: int | None = None) -> dict[str, float | None]:
         """How a member (or one of its latents) has done lately: success of all episodes it took part in, and of those that
@@ -332,7 +338,7 @@ class Trainer:
             return False
         arrays, meta = found
         config = to_json(self.config)
-        before = meta["config"]
+        before = {"look_ahead": ""} | meta["config"]
         if diverged(self.folder):
             # The one thing that may change on the way, since it would diverge again.
             before["ppo"] = config["ppo"]

@@ -323,7 +323,7 @@ def actors_of(batch: Batch, team: Sequence[Agent]) -> Actors:
     known = load_actors(who for who in team if who.kind not in ("script", "person"))
     seated = {robot: known[who] for robot, who in enumerate(team) if who in known}
     made = [replace(actor, generator=torch.Generator().manual_seed(robot)) for robot, actor in seated.items()]
-    actors = Actors(batch, made)
+    actors = Actors(batch, made, fused=True)
     for number, (robot, actor) in enumerate(seated.items()):
         actors.actor[0, robot], actors.latent[0, robot], actors.blind[0, robot] = number, actor.latent, actor.blind
     return actors
@@ -343,7 +343,7 @@ def _remember(recording: Recording, frame: int, home: Home, actors: Actors) -> N
         return
     again = batch_of(recording, home)
     again.state.controllable[:] = True
-    earlier = Actors(again, actors.actors)
+    earlier = Actors(again, actors.actors, fused=True)
     earlier.actor, earlier.latent = actors.actor, actors.latent
     for _, taken in recording.by_step(frame):
         which = np.zeros((1, recording.robots), np.bool_)

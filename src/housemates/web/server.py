@@ -1,4 +1,4 @@
-"""The server of the page: files, JSON and the websocket of docs/page_protocol.md. Requests are answered by `service`."""
+"""The server of the page: files, JSON and the websocket of docs/api/page_protocol.md. Requests are answered by `service`."""
 
 from __future__ import annotations
 

@@ -222,7 +222,7 @@ class Service:
 
     def _trained(self, task: str) -> list[Agent]:
         """The trained partners of a task, all others where there is none."""
-        found = [p for p in self.partners.values() if p.kind in ("learned", "latent") and p.meta.get("task") == task]
+        found = [p for p in self.partners.values() if p.trained and p.meta.get("task") == task]
         return found or [p for p in self.partners.values() if p.kind == "script"]
 
     def _recorded_partner(self, recording: Recording, robot: int) -> Agent | None:
