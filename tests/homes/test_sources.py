@@ -66,7 +66,7 @@ def test_a_range_of_seeds_is_one_generated_home_for_each(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("text", ["seeds:5-4", "seeds:a-b", "seeds:0-1000", "seeds:-1", "seeds:1-2-3"])
 def test_what_is_no_range_of_seeds_is_refused(text):
-    with pytest.raises(ValueError, match="write a range of at most 1000 seeds"):
+    with pytest.raises(ValueError, match="1000 seeds"):
         load_split(text)
 
 

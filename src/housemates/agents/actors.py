@@ -78,7 +78,13 @@ def load_actors(agents: Iterable[Agent]) -> dict[Agent, Actor]:
             loaded[key] = load(agent)
         blind, cut = agent.disturbed == "blind", not agent.disturbed
         found[agent] = Actor(
-            loaded.get(key), max(agent.latent, 0), agent.script, blind, cut, name=agent.name, look_ahead=agent.look_ahead
+            loaded.get(key),
+            max(agent.latent, 0),
+            agent.script,
+            blind,
+            cut,
+            name=agent.name,
+            look_ahead=agent.look_ahead,
         )
     return found
 

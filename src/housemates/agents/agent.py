@@ -55,10 +55,10 @@ class Agent:
     """Of a latent policy."""
     script: str = ""
     """A key of `sim.scripts.SCRIPTS`."""
-    disturbed: str = ""
-    """A key of DISTURBED, for a learned policy that does not react as it was trained to."""
     look_ahead: LookAhead | None = None
     """How it looks ahead before it acts near a partner; None: it does not."""
+    disturbed: str = ""
+    """A key of DISTURBED, for a learned policy that does not react as it was trained to."""
     meta: dict[str, Any] = field(default_factory=dict, hash=False)
     """What is known of it: observations, task, seed, decisions, method, environment, sha256, holdout, success ..."""
 
@@ -74,10 +74,10 @@ class Agent:
             script(self.script)
         if self.kind == "latent" and self.latent < 0:
             raise ValueError(f"the partner '{self.name}' is a latent without number - give latent 0, 1, ...")
-        if self.disturbed and (self.disturbed not in DISTURBED or self.kind not in ("learned", "latent")):
-            raise ValueError(f"the partner '{self.name}' is disturbed as '{self.disturbed}' - {DISTURB}")
         if self.look_ahead is not None and self.kind in ("script", "person"):
             raise ValueError(f"'{self.name}' cannot look ahead: no policy moves it - choose a policy, random or a function")
+        if self.disturbed and (self.disturbed not in DISTURBED or not self.trained):
+            raise ValueError(f"the partner '{self.name}' is disturbed as '{self.disturbed}' - {DISTURB}")
 
 
 def allow(places: Iterable[str]) -> None:
@@ -93,11 +93,11 @@ def write_partners(path: Path, partners: Sequence[Agent], run: Path) -> None:
         if partner.trained and place.is_absolute() and place.is_relative_to(run.resolve()):
             partner = dataclasses.replace(partner, path=place.relative_to(run.resolve()).as_posix())
         row = to_json(partner)
-        if not partner.disturbed:
-            # Lists of earlier versions have no such entry.
-            del row["disturbed"]
+        # Lists of earlier versions have no such entries.
         if partner.look_ahead is None:
             del row["look_ahead"]
+        if not partner.disturbed:
+            del row["disturbed"]
         rows.append(row)
     write_json(path, {LIST: rows})
 
@@ -113,8 +113,7 @@ def read_partners(path: Path, run: Path) -> list[Agent]:
     rows = listed.get(LIST)
     if not isinstance(rows, list) or len(listed) > 1:
         raise ValueError(f"{path} is no list of partners - {RESTORE}")
-    later = {"disturbed": "", "look_ahead": None}
-    whole = [later | row if isinstance(row, dict) else row for row in rows]
+    whole = [{"look_ahead": None, "disturbed": ""} | row if isinstance(row, dict) else row for row in rows]
     found = [_placed(from_json(Agent, row, str(path)), run) for row in whole]
     for partner in found:
         if partner.kind == "sealed":
@@ -345,8 +344,8 @@ def _run_meta(folder: Path) -> dict[str, Any]:
 
 def _same(one: Agent, other: Agent) -> bool:
     """Whether two partners are the same whatever they are called."""
-    compared = ("kind", "path", "latent", "script", "disturbed", "look_ahead")
-    return all(getattr(one, name) == getattr(other, name) for name in compared)
+    same = ("kind", "path", "latent", "script", "look_ahead", "disturbed")
+    return all(getattr(one, name) == getattr(other, name) for name in same)
 
 
 def _longer(partner: Agent) -> str:

@@ -242,7 +242,7 @@ def seal(partners: Sequence[Agent], folder: Path) -> str:
         raise ValueError(f"{folder} is not empty - choose another --out")
     listed = []
     for number, partner in enumerate(partners):
-        if partner.kind not in ("learned", "latent") or partner.disturbed:
+        if not partner.trained or partner.disturbed:
             raise ValueError(f"{partner.name} cannot be sealed - give learned policies as they are")
         name = f"p{number}"
         save_policy(folder / name, load_policy(partner.path), {"task": partner.meta.get("task", "")})

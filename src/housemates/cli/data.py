@@ -106,7 +106,7 @@ def validity(
     branches: int = 64,
     json: Path | None = None,
 ) -> None:
-    """Compare a robot blind to its partner with a clairvoyant one, both with the scripted holdouts, and with a robot alone.
+    """Compare a robot blind to its partner with a clairvoyant one, both with the scripted partners, and with a robot alone.
 
     Args:
         task: Only this task.

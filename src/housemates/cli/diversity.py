@@ -67,6 +67,8 @@ def diversity(
     draw_diversity(found, files[1:])
     print("\n".join(table(found)))
     print(f"\n{files[0]}, {files[1].name}, {files[2].name}")
+    if single:
+        print(f"next: housemates report {run}")
 
 
 def setting(run: Path | None, members: list[Agent], task: str | None) -> tuple[str, int, Rules | None]:

@@ -38,7 +38,7 @@ def evaluate(
 ) -> None:
     """Let an agent play every episode with every partner, and write one row per game; of a run, a few games as recordings.
 
-    For a run: its agent with the partners of its training, with all holdouts of the task (strangers), and the controls: the
+    For a run: its agent with the partners of its training, with all held-out partners of the task, and the controls: the
     agent blind to its partner, a scripted solo robot, a random partner. A run without a coordination agent (gt_coord, solo)
     plays as a team, a best response with its partner alone. With --agents and --partners: any of them with any, such as
     script/noop, random, RUN/3, RUN/z5, RUN/agent; --agents alone meet the holdouts. Interrupted, it keeps the games that were
@@ -51,7 +51,7 @@ def evaluate(
         holdouts: Folders of further holdouts (see `housemates holdouts train`) beside those that come with the package.
         allow: Functions (package.module:function) that the list of partners in a run may name; what only a file names is
             never run.
-        members: Members of a run without coordination agent also meet the strangers, each as an agent of its own.
+        members: Members of a run without coordination agent also meet the held-out partners, each as an agent.
         split: The homes; choose settings on dev, look at eval once.
         episodes: How many of the split's episodes.
         task: What is to be done; default: what the first agent was trained for.
@@ -84,6 +84,7 @@ def evaluate(
     print(f"{done.rows.num_rows} rows: {done.file}")
     if done.recordings is not None:
         print(f"some of the games to look at: housemates watch {done.recordings}")
+    print(f"next: housemates report {done.file if run is None else run}")
 
 
 def show(lines: Sequence[Line]) -> None:

@@ -35,6 +35,7 @@ def benchmark(
     hours: float | None = None,
     speed: tuple[str, ...] = (),
     plan: bool = False,
+    cells: bool = False,
     films: bool = True,
 ) -> None:
     """Train and evaluate everything the paper's tables need, cell by cell, then write one report.
@@ -66,7 +67,8 @@ def benchmark(
         gpus: Of each cell on a cluster, such as 0.25.
         hours: Pause after so long, cleanly.
         speed: Decisions a second of one worker for the estimates, such as depth=3000 state=9000.
-        plan: Print cells, hours and disk, and do nothing.
+        plan: Print a table of cells, hours and disk, and do nothing.
+        cells: With --plan, a line for every cell too.
         films: Play three games again for the report and film them.
     """
     from housemates.grid import folder
@@ -87,30 +89,31 @@ def benchmark(
         "holdout_decisions": holdout_decisions, "holdout_steps": holdout_steps, "split": split, "episodes": episodes,
     }  # fmt: skip
     wanted = folder.asked(out, chosen, settings)
-    cells = wanted.cells(out)
+    work = wanted.cells(out)
     at_once = jobs or cores()
     if plan:
-        print("\n".join(plan_lines(cells, Speeds(given, measure(cells)), at_once)))
+        print("\n".join(plan_lines(work, Speeds(given, measure(work)), at_once, cells)))
+        print(f"next: housemates benchmark --out {out}")
         return
     check_place(out / "benchmark.json")
     folder.write(out, wanted)
     if cluster is None:
-        hands = Local(cells, at_once)
+        hands = Local(work, at_once)
     else:
         from housemates.grid.cluster import Cluster
 
-        hands = Cluster(cells, cluster, jobs, gpus)
+        hands = Cluster(work, cluster, jobs, gpus)
         at_once = jobs or hands.cores()
     try:
-        with showing(cells, given, at_once) as tell:
-            progress = run(cells, hands, hours, tell)
+        with showing(work, given, at_once) as tell:
+            progress = run(work, hands, hours, tell)
     finally:
         hands.close()
-    print("\n".join(outcome_lines(cells, progress)))
+    print("\n".join(outcome_lines(work, progress)))
     if progress.pausing and not progress.complete:
         print(f"paused - continue with: housemates benchmark --out {out}")
         return
-    tell_all(cells, films)
+    tell_all(work, films)
     if not progress.complete:
         raise ValueError(f"some cells of {out} failed, see above - when that is mended, the same command does what is missing")
 

@@ -36,6 +36,7 @@ from housemates.cli import diversity as cli_diversity
 from housemates.cli import evaluate as cli_evaluate
 from housemates.cli import export as cli_export
 from housemates.cli import grid as cli_benchmark
+from housemates.cli import help
 from housemates.cli import holdouts as cli_holdouts
 from housemates.cli import homes as cli_homes
 from housemates.cli import partners as cli_partners
@@ -82,7 +83,10 @@ class Option:
 
 def parse(commands: Commands, words: Sequence[str], description: str) -> Callable[[], None]:
     """The command that the words name, ready to be called; a ValueError of one line if it cannot be. Help ends the program."""
-    if not any(word in ("-h", "--help") or word.startswith("--tyro-") for word in words):
+    if any(word in ("-h", "--help") for word in words):
+        print(help_of(commands, [word for word in words if not word.startswith("-")], description))
+        raise SystemExit(0)
+    if not any(word.startswith("--tyro-") for word in words):
         check(commands, words)
     said = io.StringIO()
     try:
@@ -92,6 +96,25 @@ def parse(commands: Commands, words: Sequence[str], description: str) -> Callabl
         if not end.code:
             raise
         raise ValueError(_plain(said.getvalue())) from None
+
+
+def help_of(commands: Commands, words: Sequence[str], description: str) -> str:
+    """What `--help` prints: all commands, those of a group, or what the command that the words name takes."""
+    what: Any = commands.get(words[0]) if words else None
+    if what is None:
+        if words:
+            raise ValueError(f"no command '{words[0]}' - {choose(words[0], commands)}")
+        return help.overview(_said(commands), description)
+    if isinstance(what, Group):
+        if words[1:2] == [] or words[1] not in what.commands:
+            return help.of_group(words[0], what.help, _said(what.commands))
+        return help.of_command(" ".join(words[:2]), what.commands[words[1]], *options(what.commands[words[1]]))
+    return help.of_command(words[0], what, *options(what))
+
+
+def _said(commands: Commands) -> dict[str, str]:
+    """What each command does, in a sentence or two."""
+    return {name: what.help if isinstance(what, Group) else help.read(what).first for name, what in commands.items()}
 
 
 def with_list(commands: Commands, words: Sequence[str]) -> list[str]:
@@ -314,7 +337,9 @@ def commands() -> Commands:
         "train": cli_train.train,
         "evaluate": cli_evaluate.evaluate,
         "export": cli_export.export,
-        "partners": Group("Everybody who can act: list them, let any of them play together.", partners, lists=True),
+        "partners": Group(
+            "Agents that can act: list them, print model cards, let any of them play together.", partners, lists=True
+        ),
         "holdouts": Group(
             "Partners of the zero-shot evaluation: list them, train more, train best responses.", holdouts, lists=True
         ),

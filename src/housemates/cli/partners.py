@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +21,7 @@ COLUMNS = ("name", "kind", "task", "sees", "method", "seed", "decisions", "succe
 
 
 def list_partners(folders: Positional[tuple[Path, ...]] = (), /, task: TaskName | None = None) -> None:
-    """List everybody who can act: scripts, chance, policies that come with the package, members and agents of runs.
+    """List all agents: scripts, the random policy, policies that come with the package, members and agents of runs.
 
     A person can act as well (`housemates play`), and so can a function of yours: write it as package.module:function.
 
@@ -36,6 +37,7 @@ def list_partners(folders: Positional[tuple[Path, ...]] = (), /, task: TaskName 
         found += of_run(run)
     shown = [p for p in found if task is None or p.meta.get("task", task) == task]
     print(table([COLUMNS, *(row(p) for p in shown)]))
+    print("\nnext: housemates partners card NAME, or: housemates partners play NAME NAME", file=sys.stderr)
 
 
 def play_partners(

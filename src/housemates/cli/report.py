@@ -18,7 +18,7 @@ def report(
     seed: int = 0,
     all_tables: bool = False,
 ) -> None:
-    """Report how well the agents of evaluated runs work with held-out partners: tables beside the paper's, figures, films.
+    """Report how well agents work with held-out partners: tables beside the paper's, figures, videos, on one page.
 
     Args:
         runs: Folders of runs that were evaluated with `housemates evaluate`, or parquet files with rows of an evaluation.
@@ -44,3 +44,4 @@ def report(
     for note in written.notes:
         print(f"note: {note}")
     print(f"report: {written.page}")
+    print("next: open it in a browser; housemates play")

@@ -24,8 +24,8 @@ def speed(
     seconds: float | None = None,
     peers: bool = True,
     learning: bool = True,
-    split: SplitName = "dev",
     compare: str | None = None,
+    split: SplitName = "dev",
 ) -> None:
     """Measure pictures, steps and learnt decisions a second on this machine.
 
@@ -35,8 +35,8 @@ def speed(
         seconds: How long to measure each figure.
         peers: Also measure MuJoCo and pybullet, where installed, on the same scene.
         learning: Also measure trainings, with the torch path and the fused one in turns.
-        split: Where the homes come from; others draw only homes made of solids.
         compare: Measure learning and acting beside this commit instead, in turns, and nothing else.
+        split: Where the homes come from; others draw only homes made of solids.
     """
     from housemates.homes.replicacad.download import AssetError, find_replicacad
     from housemates.io import check_place

@@ -34,27 +34,28 @@ def train(
 ) -> None:
     """Train robots. The run is a folder; kill it whenever you like, `--resume` continues it bit for bit on the same machine.
 
-    Most methods have two stages: first a population learns together, then one fresh agent learns to work with everybody of
+    Most methods have two stages: first a population learns together, then one fresh agent learns to work with all of
     that population. `gt_coord` and `solo` have only the first, `own` and `best_response` only the second.
 
     Args:
-        method: Who learns with whom; default gt_coord, or own with --population. gt_coord: as many policies as robots, always
-            together. solo: one robot alone. sp: each member plays with itself. pbt: with random members. fcp: sp with earlier
-            versions as partners. trajedi: pbt, paid for decisions of one's own. bdp: one policy with 8 latents, paid for
-            behaviours that can be told apart. bdp_literal: that with the paper's own numbers. bdp_no_discriminator,
-            bdp_no_latent_no_discriminator, bdp_shared_encoder, bdp_separate: its ablations. bdp_rgb, bdp_state: it on colour
-            pictures, on the ground truth. pbt_state: pbt on the ground truth. own: the partners that --population names.
-            best_response: one of them, who may be a holdout. package.module:Class: your own
-            (docs/tutorials/your_own_method.md); to resume such a run, name it again.
+        method: Who trains with whom; default gt_coord, or own with --population.
+            * populations: sp (each member plays with itself), pbt (random teams), fcp (sp with earlier checkpoints),
+              trajedi (pbt, rewarded for distinct decisions), bdp (one policy with 8 latents, rewarded for distinguishable
+              behaviour), bdp_literal (bdp with the paper's numbers)
+            * oracles: gt_coord (as many policies as robots, always together), pbt_state (pbt on the ground truth),
+              solo (one robot alone)
+            * ablations of bdp: bdp_no_discriminator, bdp_no_latent_no_discriminator, bdp_shared_encoder, bdp_separate
+            * variants of bdp: bdp_rgb (colour images), bdp_state (ground truth)
+            * stage 2 only: own (the partners that --population names), best_response (one of them, who may be held out)
+            * package.module:Class: a method of yours (docs/tutorials/your_own_method.md); to resume such a run, name it again
         task: What is to be done (default tidy_house).
-        preset: How long and with which network: smoke (under a minute), state (no pictures), laptop (the default), paper.
+        preset: How long and with which network: smoke (under a minute), state (no images), laptop (the default), paper.
         observations: What robots see: state, depth, blind, predicates or rgb, or sensors with plus signs (state+gps_compass);
             default: the preset's.
         split: Where the homes come from; default: the preset's.
         stage: Train only the population (1), or only the agent (2, with --population or with --resume of a finished stage 1).
         population: Partners of stage 2: run folders (all members), RUN/3, RUN/z5, folders of policies, random, script/NAME,
-            package.module:function. Holdouts of the evaluation are refused (but for a
-            best_response).
+            package.module:function. Held-out partners of the evaluation are refused, except for best_response.
         allow: Functions (package.module:function) that the run's own list of partners may name when it is resumed; what only
             a file names is never run.
         robots: Robots in each home (default 2, for solo 1).
@@ -82,6 +83,8 @@ def train(
     if not done.said and os.environ.get("RANK", "0") == "0":
         ended = "complete" if done.complete else f"paused - continue with: {again(done.folder, done.run.method)}"
         print(f"{done.folder}: {ended}")
+        if done.complete:
+            print(f"next: housemates evaluate {done.folder}")
 
 
 def again(folder: Path, method: str) -> str:

@@ -50,7 +50,7 @@ def watch(
     browser: bool = True,
     fastest: float = 30.0,
 ) -> None:
-    """Watch episodes on a page in the browser, or write a film of one and tell what happens in it.
+    """Watch episodes on a page in the browser, or write a video of one and list its events.
 
     The page opens for a recording, a folder with recordings, or a run that trains; with --scripted, --video, --record or
     --rerun it does not.
@@ -208,7 +208,7 @@ def play(
     browser: bool = True,
     fastest: float = 30.0,
 ) -> None:
-    """Open the page and play: you take one robot, somebody you have never met the other.
+    """Open the page and play: you move one robot, a policy of your choice moves the other.
 
     Args:
         partners: Whom to offer beside scripts and what comes with the package: run folders, RUN/agent, RUN/3, RUN/z5,

@@ -87,7 +87,7 @@ def trained_with(agent: Agent) -> set[tuple[str, str, int]]:
     Who has met a partner knows it also where it is disturbed.
     """
     met = [agent, *_met(agent)]
-    changed = [registry.disturb(p, how) for p in met if p.kind in ("learned", "latent") for how in registry.DISTURBED]
+    changed = [registry.disturb(p, how) for p in met if p.trained for how in registry.DISTURBED]
     return {identity(p) for p in (*met, *changed)}
 
 

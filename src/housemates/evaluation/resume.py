@@ -118,7 +118,7 @@ def kept_beside(
         digest.update(f"{name} {array.dtype} {array.shape}".encode() + array.tobytes())
     for partner in everybody:
         digest.update(f"{partner.kind} {partner.script} {partner.latent} {partner.meta.get('sha256', '')}".encode())
-        digest.update(f"{partner.disturbed} {partner.look_ahead!r}".encode())
+        digest.update(repr(partner.look_ahead).encode() + partner.disturbed.encode())
         if partner.trained:
             digest.update((Path(partner.path) / DESCRIPTION).read_bytes())
     package = Path(__file__).parents[1]

@@ -88,7 +88,7 @@ solo robot needs alone from the same start, -1 where it does not succeed or nobo
 networks' decisions, `fused`, `torch` or `both` (see `agents.actors.inference`); empty if not known or no network decided.
 """
 
-LATER = {"preset": "", "pixels": UNKNOWN, "lacks": "", "family": "", "suite": UNKNOWN, "inference": ""}
+LATER = {"preset": "", "pixels": UNKNOWN, "inference": "", "lacks": "", "family": "", "suite": UNKNOWN}
 LATER |= dict.fromkeys(BUDGETS, UNKNOWN)
 """Columns that rows of earlier versions do not have, and what stands there instead: not known."""
 

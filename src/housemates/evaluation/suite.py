@@ -58,7 +58,7 @@ def family_of(partner: Agent) -> str:
         return "paper_scripts" if partner.script in PAPER else "further_scripts" if partner.script in FURTHER else ""
     if partner.kind == "sealed":
         return HIDDEN
-    if partner.kind not in ("learned", "latent") or not registry.is_holdout(partner):
+    if not partner.trained or not registry.is_holdout(partner):
         return ""
     if partner.disturbed:
         return "disturbed"

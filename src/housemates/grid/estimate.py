@@ -194,25 +194,18 @@ LOG_LINES = 6
 """What is shown of the log of a failed cell."""
 
 
-def plan_lines(grid: Grid, speeds: Speeds, jobs: int) -> list[str]:
-    """Cells, hours and disk, before anything runs."""
+def plan_lines(grid: Grid, speeds: Speeds, jobs: int, every: bool = False) -> list[str]:
+    """Cells by kind, hours and disk, before anything runs; every: a line for each cell first."""
     left = {cell.name: 0.0 if grid.done(cell) else _left(grid, cell, speeds) for cell in grid.cells}
-    width = max(len(cell.name) for cell in grid.cells)
-    lines = [f"{'cell':<{width}}  {'sees':<10}  {'budget':>21}  {'games':>6}  {'hours':>7}  {'disk':>9}  state"]
-    for cell in grid.cells:
-        state = "done" if not left[cell.name] else "begun" if share_done(grid, cell) else ""
-        if cell.shares:
-            state = f"{state} takes over {cell.shares}".strip()
-        unit, many = cell.budget
-        trained = f"{many:,} {unit}" if cell.trains else "-"
-        cells = f"{cell.observations:<10}  {trained:>21}  {cell.games or '-':>6}  {left[cell.name]:>7.2f}"
-        lines.append(f"{cell.name:<{width}}  {cells}  {size(bytes_of(grid, cell)):>9}  {state}".rstrip())
-    lines.append("")
+    lines = cell_lines(grid, left) if every else []
+    lines.append(f"{'cells':<22}  {'number':>6}  {'done':>5}  {'begun':>5}  {'hours left':>10}  {'disk':>9}")
     for kind, title in KINDS.items():
         mine = [cell for cell in grid.cells if cell.kind == kind]
         if mine:
             over = sum(not left[cell.name] for cell in mine)
-            lines.append(f"{title}: {len(mine)} cells, {over} done, {sum(left[c.name] for c in mine):.1f} hours left")
+            begun = sum(bool(left[cell.name] and share_done(grid, cell)) for cell in mine)
+            hours, disk = sum(left[cell.name] for cell in mine), size(sum(bytes_of(grid, cell) for cell in mine))
+            lines.append(f"{title:<22}  {len(mine):>6}  {over:>5}  {begun:>5}  {hours:>10.1f}  {disk:>9}")
     total = sum(bytes_of(grid, cell) for cell in grid.cells)
     clock = finish(grid, lambda cell: left[cell.name], jobs)
     core = sum(left[cell.name] * cell.cores for cell in grid.cells)
@@ -224,6 +217,21 @@ def plan_lines(grid: Grid, speeds: Speeds, jobs: int) -> list[str]:
     told = [f"{name} {speeds.of(name, paper):,.0f} ({speeds.source(name)})" for name in seen]
     lines.append(f"decisions a second of one worker: {', '.join(told)}; change with --speed")
     return lines
+
+
+def cell_lines(grid: Grid, left: dict[str, float]) -> list[str]:
+    """A line for each cell, and an empty one; left: hours that are left, by the name of the cell."""
+    width = max(len(cell.name) for cell in grid.cells)
+    lines = [f"{'cell':<{width}}  {'sees':<10}  {'budget':>21}  {'games':>6}  {'hours':>7}  {'disk':>9}  state"]
+    for cell in grid.cells:
+        state = "done" if not left[cell.name] else "begun" if share_done(grid, cell) else ""
+        if cell.shares:
+            state = f"{state} takes over {cell.shares}".strip()
+        unit, many = cell.budget
+        trained = f"{many:,} {unit}" if cell.trains else "-"
+        cells = f"{cell.observations:<10}  {trained:>21}  {cell.games or '-':>6}  {left[cell.name]:>7.2f}"
+        lines.append(f"{cell.name:<{width}}  {cells}  {size(bytes_of(grid, cell)):>9}  {state}".rstrip())
+    return [*lines, ""]
 
 
 def _left(grid: Grid, cell: Cell, speeds: Speeds) -> float:

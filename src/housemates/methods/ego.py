@@ -38,10 +38,10 @@ def check_partners(partners: Sequence[Agent], robots: int = 2, one: bool = False
             raise ValueError(f"{partner.name} is a holdout of the evaluation - choose partners that nobody is tested with")
         if partner.meta.get("method") == BEST_RESPONSE and not one:
             raise ValueError(f"{partner.name} is a best response, perhaps to a holdout - choose other partners")
-        if partner.disturbed and not one:
-            raise ValueError(f"{partner.name} is a disturbed partner of the evaluation - train with disturbances.share instead")
         if partner.look_ahead is not None:
             raise ValueError(f"{partner.name} looks ahead, which partners of training do not - name it without +lookahead")
+        if partner.disturbed and not one:
+            raise ValueError(f"{partner.name} is a disturbed partner of the evaluation - train with disturbances.share instead")
         if partner.kind == "person":
             raise ValueError(f"{partner.name} is a person - people play on the page: housemates play")
         if partner.meta.get("robots", robots) != robots:

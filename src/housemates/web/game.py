@@ -109,7 +109,8 @@ class Game:
         self.things = things_of([int(kind) for kind in self.episode["kind"][0]])
         self.thoughts: dict[int, dict[str, Any]] = {}
         """The last decision of each policy, by robot."""
-        self._queue: list[int] = []
+        self.queue: list[int] = []
+        """What the person's robot does next: numbers of actions."""
         self._cut = False
         self._keys: dict[str, int] = {}
 
@@ -120,25 +121,25 @@ class Game:
 
     def act(self, action: int) -> None:
         """The person wants to start an action at once."""
-        self._queue, self._cut = [action], True
+        self.queue, self._cut = [action], True
         self._keys.clear()
 
     def click(self, entity: int) -> None:
         """The person wants to do the sensible thing at an entity: go there, then what can be done there."""
         after = self._after(entity)
         near = after is not None and self.may(self.human, after)
-        self._queue = [after] if near and after is not None else [entity] if after is None else [entity, after]
+        self.queue = [after] if near and after is not None else [entity] if after is None else [entity, after]
         closed = self._closed_around(entity)
         if closed is not None and after is not None:
             # Nobody can pick what is behind a closed door: it is opened first.
-            self._queue = [ENTITIES.index(OPENABLE[closed]), OPEN + closed, *self._queue]
+            self.queue = [ENTITIES.index(OPENABLE[closed]), OPEN + closed, *self.queue]
         self._cut = True
         self._keys.clear()
 
     def key(self, name: str, down: bool) -> None:
         """The person presses or releases the key of a primitive."""
         if down:
-            self._queue = []
+            self.queue = []
             self._keys.setdefault(name, 0)
         else:
             self._keys.pop(name, None)
@@ -146,9 +147,9 @@ class Game:
     def stop(self) -> None:
         """The person wants to stand still."""
         self._keys.clear()
-        self._queue, self._cut = [], False
+        self.queue, self._cut = [], False
         if self.human >= 0 and not self.over and self.batch.state.action[0, self.human] != MUST_DECIDE:
-            self._queue, self._cut = [NO_OP], True
+            self.queue, self._cut = [NO_OP], True
 
     def tick(self) -> None:
         """One step of the home."""
@@ -234,9 +235,9 @@ class Game:
             name = min(self._keys, key=lambda k: self._keys[k])
             self._keys[name] = max(self._keys.values()) + 1
             return KEYS[name]
-        if self._queue and (free or self._cut):
+        if self.queue and (free or self._cut):
             self._cut = False
-            return self._queue.pop(0)
+            return self.queue.pop(0)
         return None
 
     def _after(self, entity: int) -> int | None:
