@@ -22,7 +22,7 @@ from housemates.io import read_json, write_json
 from housemates.sim.state import COLLISION_END, SUCCESS
 from housemates.tasks.episodes import Episodes
 
-FILE = Path(__file__).with_name("competence.json")
+FILE = registry.SHIPPED / "competence.json"
 """The numbers that come with the package."""
 STANDING = "noop"
 """The script of the robot that stands still."""
