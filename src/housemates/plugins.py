@@ -1,8 +1,8 @@
 """What users add from outside the package: modules that they name, and entry points of installed packages.
 
-A table has things by name: tasks, sensors, sources of homes. No code runs because a file names it. A module is imported when a
-user names it (`--use package.module`, `--task package.module:NAME`, the environment variable HOUSEMATES_USE, Python), or when
-an installed package offers what was asked for as an entry point.
+A table has things by name: tasks, sensors, homes, methods, robots, learning algorithms, presets. No code runs because a file
+names it. A module is imported when a user names it (`--use package.module`, `--task package.module:NAME`, the environment
+variable HOUSEMATES_USE, Python), or when an installed package offers what was asked for as an entry point.
 """
 
 from __future__ import annotations
@@ -40,18 +40,14 @@ def use(place: str) -> Any:
     Importing a module is enough if it registers what it defines. It is added to HOUSEMATES_USE.
     """
     found = _import(place)
-    places = _places()
-    if place not in places:
-        os.environ[USE] = ",".join([*places, place])
+    known = places()
+    if place not in known:
+        os.environ[USE] = ",".join([*known, place])
     return found
 
 
-def used() -> list[Any]:
-    """The modules and objects that HOUSEMATES_USE names."""
-    return [_import(place) for place in _places()]
-
-
-def _places() -> list[str]:
+def places() -> list[str]:
+    """What HOUSEMATES_USE names: modules and objects."""
     return [place for place in os.environ.get(USE, "").split(",") if place]
 
 
@@ -83,14 +79,23 @@ class Table(dict[str, Thing], Generic[Thing]):
         super().__init__({thing.name: thing for thing in own})
         self.what, self.group, self.kind, self.own = what, group, kind, frozenset(self)
 
-    def register(self, thing: Thing) -> Thing:
-        """Add a thing, or replace one that was added before; returns it."""
-        if not isinstance(thing, self.kind):
+    def fits(self, thing: Any) -> bool:
+        """Whether something that a user names is meant for this table."""
+        return isinstance(thing, self.kind)
+
+    def read(self, thing: Any, name: str) -> Thing:
+        """The entry that a thing gives, which a user names by `name` (empty: by its own); an error says what is wrong."""
+        if not self.fits(thing):
             raise ValueError(f"{thing!r:.60} is no {self.what} - give a {self.kind.__name__}")
-        if thing.name in self.own and self[thing.name] != thing:
-            raise ValueError(f"housemates has a {self.what} '{thing.name}' already - give yours another name")
-        self[thing.name] = thing
         return thing
+
+    def register(self, thing: Any, name: str = "") -> Thing:
+        """Add a thing, or replace one that was added before; returns its entry."""
+        made = self.read(thing, name)
+        if made.name in self.own and self[made.name] != made:
+            raise ValueError(f"housemates has a {self.what} '{made.name}' already - give yours another name")
+        self[made.name] = made
+        return made
 
     def find(self, name: str) -> Thing:
         """The thing of that name; what users named and what installed packages offer counts as well."""
@@ -98,6 +103,9 @@ class Table(dict[str, Thing], Generic[Thing]):
             self._take_used()
         if name not in self and (entry := _offered(self.group).get(name)) is not None:
             self._take(entry)
+        if name not in self and ":" in name:
+            what = f"the {self.what} '{name}' is your own, and a file may not run code"
+            raise ValueError(f"{what} - name it: --{self.what} {name}")
         if name not in self:
             choices = [*self, *(one for one in _offered(self.group) if one not in self)]
             raise ValueError(f"no {self.what} '{name}' - {nearest(name, choices)} (one of your own: --use package.module)")
@@ -105,7 +113,7 @@ class Table(dict[str, Thing], Generic[Thing]):
 
     def named(self, text: str) -> Thing:
         """The thing that a user names: by its name, or as package.module:NAME, which is imported and registered."""
-        return self.register(use(text)) if ":" in text else self.find(text)
+        return self.register(use(text), text) if ":" in text and text not in self else self.find(text)
 
     def everything(self) -> dict[str, Thing]:
         """All there is by name; entry points that cannot be loaded are left out with a warning."""
@@ -119,9 +127,10 @@ class Table(dict[str, Thing], Generic[Thing]):
         return dict(self)
 
     def _take_used(self) -> None:
-        for thing in used():
-            if isinstance(thing, self.kind):
-                self.register(thing)
+        for place in places():
+            thing = _import(place)
+            if self.fits(thing):
+                self.register(thing, place)
 
     def _take(self, entry: metadata.EntryPoint) -> None:
         where = f"the {self.what} '{entry.name}' of the installed package {entry.value}"
@@ -129,9 +138,9 @@ class Table(dict[str, Thing], Generic[Thing]):
             thing = entry.load()
         except Exception as error:
             raise ValueError(f"{where} cannot be loaded: {type(error).__name__}: {error} - reinstall or remove it") from error
-        if not isinstance(thing, self.kind) or thing.name != entry.name:
+        if not self.fits(thing) or self.read(thing, entry.name).name != entry.name:
             raise ValueError(f"{where} is no {self.kind.__name__} of that name - correct its entry point in {self.group}")
-        self.register(thing)
+        self.register(thing, entry.name)
 
 
 def _offered(group: str) -> dict[str, metadata.EntryPoint]:

@@ -86,11 +86,13 @@ def test_a_person_puts_groceries_away_with_clicks(playing):
 
 def test_the_end_tells_who_did_what_and_shows_the_game_again(playing, games):
     playing.begin(EASY_BY_CLICKS, pace=20)
+    assert "name hidden until the end" in playing.page.inner_text("#robots")
     playing.page.keyboard.press("1")
     playing.until("housemates.latest.held[0] === 0")
     playing.page.keyboard.press("2")
     playing.until("document.querySelector('#end').open")
     told = playing.page.inner_text("#end")
+    assert "Your partner: script" in told
     assert "Task done" in told
     assert told.count("your partner") >= 2
     assert not list(games.rglob("*.npz"))

@@ -42,7 +42,7 @@ def test_a_run_is_evaluated_with_its_population_strangers_and_controls(run, tmp_
     assert set(rows["evaluation"].to_pylist()) == {"train_pop", "zsc", "control"}
     assert {"h/0", "h/1", "script/noop", "random", "pbt/0"} <= set(rows["partner"].to_pylist())
     out = capsys.readouterr().out
-    assert "pbt/agent: zero-shot, with strangers" in out
+    assert "pbt/agent: zero-shot, with held-out partners" in out
     assert "control: the agent cannot sense its partner" in out
 
 

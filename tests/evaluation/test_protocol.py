@@ -79,7 +79,7 @@ def test_the_table_gives_means_with_errors_over_episodes():
     lost = {"success": False, "collision": True}
     table = rows(*({"episode": e, "partner": p, **(lost if e == 0 else {})} for e in range(4) for p in ("a", "b")))
     first = summary(table)[0]
-    assert (first.what, first.games) == ("bdp-tidy_house-state-0/agent: zero-shot, with strangers", 8)
+    assert (first.what, first.games) == ("bdp-tidy_house-state-0/agent: zero-shot, with held-out partners", 8)
     values = np.array([0.0, 1.0, 1.0, 1.0])
     assert first.rates[0] == pytest.approx((0.75, values.std(ddof=1) / 2))
     assert first.rates[1][0] == 0.25

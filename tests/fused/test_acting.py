@@ -124,8 +124,8 @@ def test_a_picture_of_another_type_is_refused():
 
 
 def test_networks_without_a_fused_path_are_refused():
-    policy = Policy(PolicyConfig.state(memory="gru", features=8, hidden=8))
-    with pytest.raises(ValueError, match="gru"):
+    policy = Policy(PolicyConfig.state(layers=2, features=8, hidden=8))
+    with pytest.raises(ValueError, match="2 layers"):
         FusedPolicies([policy])
 
 

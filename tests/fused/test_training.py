@@ -95,11 +95,11 @@ def test_without_a_matrix_product_training_goes_by_torch_with_one_note(monkeypat
 
 
 def test_other_networks_and_devices_go_by_torch():
-    gru = Policy(PolicyConfig.state(memory="gru", hidden=8, features=8))
-    assert choose("auto", [gru], "cpu", Group()) == "torch"
+    deep = Policy(PolicyConfig.state(layers=2, hidden=8, features=8))
+    assert choose("auto", [deep], "cpu", Group()) == "torch"
     assert choose("auto", [Policy(TINY)], "cuda", Group()) == "torch"
-    with pytest.raises(ValueError, match="gru"):
-        choose("fused", [gru], "cpu", Group())
+    with pytest.raises(ValueError, match="2 layers"):
+        choose("fused", [deep], "cpu", Group())
 
 
 @pytest.mark.parametrize("library", [*gemm.LIBRARIES, "none"])

@@ -9,13 +9,8 @@ from scipy.spatial.transform import Rotation
 
 from housemates.geometry.shapes import (
     block_polygons,
-    capsules_touch,
-    disc_touches_capsule,
-    discs_touch,
     point_box_distance,
     point_polygon_distance,
-    point_segment_distance,
-    segment_segment_distance,
     sphere_touches_box,
 )
 
@@ -84,51 +79,6 @@ def test_cells_that_were_blocked_stay_blocked():
     free = np.zeros((5, 5), bool)
     block_polygons(np.zeros((0, 4, 2)), np.zeros(0, np.int64), 0.3, 0.0, 0.0, 0.05, free)
     assert not free.any()
-
-
-@given(st.floats(-1, 1), st.floats(-1, 1), st.floats(0.1, 1), st.floats(0.1, 1))
-def test_discs_touch_when_their_centres_are_close(x, z, a, b):
-    gap = np.hypot(x, z) - a - b
-    assert discs_touch(0.0, 0.0, a, x, z, b) == (gap <= 1e-9) or abs(gap) < 1e-8
-
-
-@given(SEED, st.sampled_from([2, 3]))
-def test_the_distance_to_a_segment_is_that_to_its_nearest_point(seed, dimensions):
-    point, start, end = np.random.default_rng(seed).uniform(-1, 1, (3, dimensions))
-    assert point_segment_distance(point, start, end) == pytest.approx(to_segment(point, start, end), abs=1e-12)
-
-
-@given(SEED, st.sampled_from([2, 3]), st.booleans())
-def test_the_distance_of_two_segments_is_the_least_over_their_points(seed, dimensions, parallel):
-    a, b, c, d = np.random.default_rng(seed).uniform(-1, 1, (4, dimensions))
-    if parallel:
-        d = c + 0.7 * (b - a)
-    sampled = min(to_segment(a + t * (b - a), c, d) for t in np.linspace(0, 1, 201))
-    found = segment_segment_distance(a, b, c, d)
-    # Between two of 201 samples the distance falls by at most half a step.
-    assert sampled - np.linalg.norm(b - a) / 400 - 1e-9 <= found <= sampled + 1e-9
-
-
-def test_crossing_segments_are_at_distance_zero():
-    points = np.array([[-1.0, 0.0], [1.0, 0.0], [0.3, -1.0], [0.3, 1.0]])
-    assert segment_segment_distance(*points) == pytest.approx(0, abs=1e-12)
-
-
-def test_a_segment_without_length_is_a_point():
-    a, b = np.array([0.0, 1.0]), np.array([[-1.0, 0.0], [1.0, 0.0]])
-    assert segment_segment_distance(a, a, b[0], b[1]) == 1.0
-
-
-def test_capsules_touch_up_to_the_sum_of_their_radii():
-    ends = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.5, 0.0], [1.0, 0.5, 0.0]])
-    touching = [capsules_touch(ends[0], ends[1], radius, ends[2], ends[3], 0.2) for radius in (0.29, 0.3, 0.31)]
-    assert touching == [False, True, True]
-
-
-def test_a_disc_touches_a_capsule_beside_it():
-    start, end = np.array([0.0, 0.0]), np.array([1.0, 0.0])
-    touching = [disc_touches_capsule(np.array([x, 0.5]), 0.3, start, end, 0.2) for x in (0.5, 1.0, 1.1)]
-    assert touching == [True, True, False]
 
 
 @given(SEED)

@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
 from housemates.geometry.kinematics import FIXED, PRISMATIC, REVOLUTE, forward_kinematics
-from housemates.robots.fetch import base_to_world, chain
+from housemates.robots import FETCH
+from housemates.robots.robot import base_to_world
 
 SEED = st.integers(0, 10**6)
 
@@ -55,7 +56,7 @@ def test_a_robot_in_the_origin_has_forward_left_and_up_along_x_minus_z_and_y():
 
 
 def test_the_links_of_the_fetch_stay_rigid():
-    robot, rng = chain(), np.random.default_rng(0)
+    robot, rng = FETCH.chain, np.random.default_rng(0)
     out = np.empty((4, 2, len(robot.kind), 4, 4))
     links = robot.origin, robot.axis, robot.kind, robot.parent, robot.joint
     forward_kinematics(*links, rng.uniform(-1, 1, (4, 2, 7)), rng.uniform(-3, 3, (4, 2, 3)), out)

@@ -10,8 +10,9 @@ from housemates.sim.batch import Batch, Step
 from housemates.sim.rules import Rules
 from housemates.sim.scripts import script
 from housemates.sim.world import World, pack
-from housemates.tasks.actions import ACTIONS, Situation
+from housemates.tasks.actions import ACTIONS
 from housemates.tasks.episodes import Episodes, generate_episodes, with_approach
+from reference.predicates import Situation
 
 EPISODES = 24
 FAR = (6.6, 4.4)
@@ -75,7 +76,7 @@ def floor_points(count: int, seed: int = 0) -> np.ndarray:
 
 
 def situation(batch: Batch, e: int = 0) -> Situation:
-    """Home e as the slow truth tests of `tasks.goals` read it."""
+    """Home e as the slow truth tests of `reference.predicates` read it."""
     s, shown = batch.state, batch.homes[batch.state.home[e]]
     joints = np.array([min(max(0.0, j.lower), j.upper) for j in shown.joints])
     joints[batch.world.homes[s.home[e]]["door_joint"]] = s.door[e]

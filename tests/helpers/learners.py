@@ -60,6 +60,6 @@ def weights(trained: Trainer) -> list[np.ndarray]:
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    running = trainer(Path(sys.argv[1]))
+    running = trainer(Path(sys.argv[1]), learner=sys.argv[2])
     running.load()
     running.run()

@@ -6,9 +6,10 @@ It knows what the simulator knows and is written for one robot in home 0; the te
 import numpy as np
 
 from housemates.homes.navigation import approach_for, navigation
-from housemates.robots.fetch import ARM_CONTINUOUS, CARRY, reach_pose
+from housemates.robots import FETCH
+from housemates.robots.fetch import reach_pose
 from housemates.sim.batch import Batch
-from housemates.sim.control import JOINT_STEP, NUMBERS
+from housemates.sim.control import JOINT_STEP, control_size
 from housemates.sim.skills import OPEN_ENOUGH, way_is_free
 
 NEAREST = 0.6
@@ -35,7 +36,7 @@ class Hand:
         return self.batch.state.pose[0, 0]
 
     def send(self, ahead: float = 0.0, left: float = 0.0, arm: np.ndarray | None = None) -> None:
-        numbers = np.zeros((1, self.batch.robots, NUMBERS))
+        numbers = np.zeros((1, self.batch.robots, control_size()))
         numbers[0, 0, :2], numbers[0, 0, 9] = (ahead, left), self.grip
         if arm is not None:
             numbers[0, 0, 2:9] = arm
@@ -81,7 +82,7 @@ class Hand:
         gap = np.ones(7)
         while np.abs(gap).max() > 1e-3:
             gap = pose - self.batch.state.arm[0, 0]
-            gap = np.where(ARM_CONTINUOUS, wrapped(gap), gap)
+            gap = np.where(FETCH.continuous, wrapped(gap), gap)
             self.send(arm=np.clip(gap / JOINT_STEP, -1, 1))
 
     def reach(self, point: np.ndarray) -> None:
@@ -94,7 +95,7 @@ class Hand:
         self.send()
 
     def place(self, point: np.ndarray) -> None:
-        self.move_arm(CARRY)
+        self.move_arm(FETCH.carry)
         self.go_near(point)
         self.reach(point)
         self.grip = OPEN_HAND

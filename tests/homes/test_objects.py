@@ -8,7 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import missing
-from housemates.homes.objects import HAB_OBJECTS, NAMES, OBJECTS, get_object, half_extents, object_parts, object_type, parts_of
+
+from housemates.homes.objects import object_type  # isort: skip
+from housemates.homes.objects import HAB_OBJECTS, NAMES, OBJECTS, half_extents, object_parts, parts_of
 from housemates.homes.solids import bounds, box, corners, drum, join, stack
 from housemates.robots import meshes
 
@@ -54,19 +56,19 @@ def test_tidy_house_and_groceries_use_nine_objects_without_the_apple():
 def test_sizes_are_those_of_the_ycb_table(name):
     listed = YCB_TABLE[name]
     listed = (listed[0], *listed) if len(listed) == 2 else listed
-    assert sorted(get_object(name).size) == pytest.approx(sorted(v / 1000 for v in listed))
+    assert sorted(OBJECTS[object_type(name)].size) == pytest.approx(sorted(v / 1000 for v in listed))
 
 
 @EVERY
 def test_solids_fill_the_bounding_box_to_five_millimetres(name):
     low, high = bounds(parts_of(name))
-    np.testing.assert_allclose(high - low, get_object(name).size, atol=0.005)
+    np.testing.assert_allclose(high - low, OBJECTS[object_type(name)].size, atol=0.005)
 
 
 @EVERY
 def test_an_object_stands_on_its_lowest_point(name):
     low, _ = bounds(parts_of(name))
-    assert low[1] == pytest.approx(-get_object(name).half[1], abs=0.001)
+    assert low[1] == pytest.approx(-OBJECTS[object_type(name)].half[1], abs=0.001)
 
 
 @EVERY
@@ -96,12 +98,12 @@ def test_the_bowl_is_hollow():
 
 
 def test_an_apple_fits_into_the_bowl():
-    assert get_object("013_apple").size[0] < get_object("024_bowl").size[0] / 2
+    assert OBJECTS[object_type("013_apple")].size[0] < OBJECTS[object_type("024_bowl")].size[0] / 2
 
 
 def test_an_unknown_object_is_named_with_the_nearest_known_one():
     with pytest.raises(KeyError, match="unknown object 'apple', did you mean '013_apple'"):
-        get_object("apple")
+        OBJECTS[object_type("apple")]
 
 
 @given(st.floats(0.01, 1), st.floats(0.01, 1), st.floats(0.01, 1), st.integers(3, 16))
@@ -129,8 +131,8 @@ def test_joined_solids_keep_their_order():
 def test_scans_agree_with_the_table_to_twelve_millimetres(name):
     # The scanned cartons bulge: up to 12 mm on the cracker box, 10 on the sugar box; cans and bowl agree within 3 mm.
     extent = np.ptp(scan(name).vertices, axis=0)
-    allowed = 0.0125 if get_object(name).shape == "box" else 0.0035
-    np.testing.assert_allclose(extent, get_object(name).size, atol=allowed)
+    allowed = 0.0125 if OBJECTS[object_type(name)].shape == "box" else 0.0035
+    np.testing.assert_allclose(extent, OBJECTS[object_type(name)].size, atol=allowed)
 
 
 @EVERY

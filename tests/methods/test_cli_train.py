@@ -6,7 +6,7 @@ import pytest
 
 from housemates.agents import agent as partners
 from housemates.cli.main import main
-from housemates.methods import METHODS, OWN
+from housemates.methods import METHODS
 from housemates.methods.bdp import BDPSettings
 from housemates.methods.trajedi import TrajeDiSettings
 from housemates.policies.checkpoint import load_policy
@@ -176,7 +176,7 @@ def test_tasks_in_the_kitchen_train_in_more_kitchens_than_the_paper_s(preset, ta
 
 
 def test_a_presets_settings_reach_the_method_they_are_for_and_no_other():
-    preset = Preset("", methods={"bdp": {"weight": 0.5}})
+    preset = Preset("mine", "", methods={"bdp": {"weight": 0.5}})
     assert preset.settings("bdp", BDPSettings()) == BDPSettings(weight=0.5)
     assert preset.settings("bdp_literal", BDPSettings()) == BDPSettings()
     assert preset.settings("trajedi", TrajeDiSettings()) == TrajeDiSettings()
@@ -239,7 +239,7 @@ def test_the_help_names_every_method_preset_and_kind_of_observations(capsys):
     with pytest.raises(SystemExit):
         main(["train", "--help"])
     said = " ".join(capsys.readouterr().out.split())
-    assert [name for name in (*OWN, *PRESETS, *NETWORKS["laptop"]) if name not in said] == []
+    assert [name for name in (*METHODS.own, *PRESETS, *NETWORKS["laptop"]) if name not in said] == []
 
 
 def test_both_families_of_networks_know_the_same_observations():

@@ -13,10 +13,9 @@ import pytest
 
 import housemates
 from helpers.learners import TINY
-from housemates import methods
 from housemates.agents.agent import agent, population
 from housemates.cli.main import main
-from housemates.methods import GROUP, METHODS, OWN, MethodSpec, find_method, register_method, resolve_method
+from housemates.methods import METHODS, MethodSpec, find_method, register_method, resolve_method
 from housemates.plugins import USE
 from housemates.policies.checkpoint import load_policy
 from housemates.run_folder import RunFolder
@@ -46,7 +45,7 @@ def forgotten(monkeypatch):
 
 def forget(before=None) -> None:
     """As in a new process."""
-    known = before or {name: spec for name, spec in METHODS.items() if name in OWN}
+    known = before or {name: spec for name, spec in METHODS.items() if name in METHODS.own}
     METHODS.clear()
     METHODS.update(known)
     sys.modules.pop("my_methods", None)
@@ -183,8 +182,8 @@ def test_a_registered_name_is_a_method_like_any_other(here):
 @pytest.mark.parametrize(
     ("name", "method", "told"),
     [
-        ("bdp", MethodSpec("x", "", None), "has a method 'bdp' already"),
-        ("two words", MethodSpec("x", "", None), "give it one word"),
+        ("bdp", MethodSpec("x", "x", "", None), "has a method 'bdp' already"),
+        ("two words", MethodSpec("x", "x", "", None), "give it one word"),
         ("mine", dict, "it has no 'begin' - make it a child of housemates.Members"),
         ("mine", len, "is no method - give a class"),
         ("mine", type("Odd", (housemates.Members,), {"default_settings": 3}), "give an object of a frozen dataclass"),
@@ -208,19 +207,17 @@ def test_a_place_without_a_method_is_told(here, named, told, capsys):
 
 
 def test_an_installed_package_offers_a_method_by_name(here, monkeypatch):
-    entry = metadata.EntryPoint("preferences", "my_methods:Preferences", GROUP)
+    entry = metadata.EntryPoint("preferences", "my_methods:Preferences", METHODS.group)
     monkeypatch.syspath_prepend(str(here))
-    monkeypatch.setattr(
-        methods.metadata, "entry_points", lambda group, name=None: [entry] if name in (None, "preferences") else []
-    )
+    monkeypatch.setattr(metadata, "entry_points", lambda group: [entry])
     assert find_method("preferences").label == "Preferences"
     with pytest.raises(ValueError, match="no method 'nonsense'"):
         find_method("nonsense")
 
 
 def test_a_broken_package_is_named(here, monkeypatch):
-    entry = metadata.EntryPoint("preferences", "my_methods:Missing", GROUP)
+    entry = metadata.EntryPoint("preferences", "my_methods:Missing", METHODS.group)
     monkeypatch.syspath_prepend(str(here))
-    monkeypatch.setattr(methods.metadata, "entry_points", lambda group, name=None: [entry])
-    with pytest.raises(ValueError, match=r"my_methods:Missing\) cannot be loaded: AttributeError"):
+    monkeypatch.setattr(metadata, "entry_points", lambda group: [entry])
+    with pytest.raises(ValueError, match=r"my_methods:Missing.*AttributeError"):
         find_method("preferences")

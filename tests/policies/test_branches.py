@@ -14,7 +14,7 @@ from housemates.training.ppo import replay
 STATE = PolicyConfig.state(hidden=8, features=8, latent=3, branches=True)
 CONFIGS = {
     "lstm": STATE,
-    "gru of two layers": replace(STATE, memory="gru", layers=2),
+    "two layers": replace(STATE, layers=2),
     "lstm of two layers": PolicyConfig.paper_predicates(hidden=8, latent=3, branches=True),
     "informed": replace(STATE, privileged=4),
     "pictures": PolicyConfig.laptop(hidden=8, features=8, latent=3, branches=True),

@@ -17,7 +17,7 @@ PRESETS = {
     "laptop rgb": PolicyConfig.laptop(rgb=True),
     "blind": PolicyConfig.blind(),
     "state": PolicyConfig.state(privileged=64),
-    "predicates": PolicyConfig.predicates(memory="gru"),
+    "predicates": PolicyConfig.predicates(layers=2),
 }
 
 

@@ -9,10 +9,8 @@ from housemates.policies.stacked import StackedPolicies
 
 CONFIGS = {
     "lstm": PolicyConfig.state(hidden=16),
-    "gru": PolicyConfig.state(hidden=16, memory="gru"),
     "two layers": PolicyConfig.predicates(hidden=16, layers=2, latent=3),
     "tastes": PolicyConfig.state(hidden=16, latent=3, latent_logit_std=0.7),
-    "two layers of gru": PolicyConfig.blind(hidden=16, layers=2, memory="gru"),
     "informed": PolicyConfig.blind(hidden=16, privileged=4),
     "paper": PolicyConfig.paper_predicates(hidden=16, latent=3),
 }
@@ -64,7 +62,7 @@ def test_an_unknown_member_is_refused(observe):
 
 def test_policies_of_different_shapes_cannot_be_stacked():
     with pytest.raises(ValueError, match="different configs"):
-        StackedPolicies([Policy(CONFIGS["lstm"]), Policy(CONFIGS["gru"])])
+        StackedPolicies([Policy(CONFIGS["lstm"]), Policy(CONFIGS["two layers"])])
 
 
 def test_policies_that_see_pictures_cannot_be_stacked():

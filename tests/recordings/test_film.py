@@ -13,7 +13,8 @@ from housemates.homes.objects import NAMES
 from housemates.recordings.captions import bands, doing, holding, short, thing_names, told
 from housemates.recordings.film import FARTHEST, HOLD, ROBOTS, Studio, Style, coloured, film, frames
 from housemates.recordings.recording import Recording, record_batch
-from housemates.robots.meshes import fetch_meshes, object_mesh
+from housemates.robots import FETCH
+from housemates.robots.meshes import object_mesh
 from housemates.sim.shots import Shot, above_home, project
 from housemates.sim.state import MOST_ROBOTS
 from housemates.tasks.actions import ACTIONS
@@ -83,7 +84,7 @@ def test_a_failed_film_leaves_no_file(kept, tmp_path):
 
 
 def test_a_film_of_real_meshes_looks_different(kept, studio):
-    if fetch_meshes() is None or object_mesh(NAMES[0]) is None:
+    if FETCH.meshes() is None or object_mesh(NAMES[0]) is None:
         missing("the meshes extra is not installed")
     assert (np.asarray(Studio(kept, batches.home(), real=True).picture(4)) != np.asarray(studio.picture(4))).any()
 

@@ -10,8 +10,7 @@ from housemates.homes.generate import generate_home
 from housemates.homes.home import Home, Joint, Meshes, Parts
 from housemates.renderer.pictures import Renderer, metres, render
 from housemates.renderer.scene import home_templates, link_templates, nothing_placed, pack
-from housemates.robots.body import fetch_parts
-from housemates.robots.fetch import camera_to_world
+from housemates.robots import FETCH
 
 LABELS = ("wall", "drawer", "ceiling")
 
@@ -57,7 +56,7 @@ def home() -> Home:
 def crowd() -> tuple:
     """Templates, what is placed in three environments, and eleven cameras: a home with robots standing about in it."""
     found = generate_home("train", 0)
-    bodies, robot = home_templates(found), link_templates(fetch_parts())
+    bodies, robot = home_templates(found), link_templates(FETCH.parts)
     rng = np.random.default_rng(5)
     placed = nothing_placed(3, len(bodies) - 1 + len(robot))
     placed.home[:] = 0
@@ -67,7 +66,7 @@ def crowd() -> tuple:
     spots = [found.floor.point(*cells[i]) for i in rng.integers(0, len(cells), 14)]
     for e in range(3):
         placed.pose[e, len(bodies) - 1 :, :, 3] = (spots[e][0], 0.6, spots[e][1])
-    cameras = np.stack([camera_to_world(np.array([x, z, rng.uniform(-3, 3)])) for x, z in spots[3:]])
+    cameras = np.stack([FETCH.camera_to_world(np.array([x, z, rng.uniform(-3, 3)])) for x, z in spots[3:]])
     return [*bodies, *robot], placed, env, cameras
 
 
@@ -290,7 +289,7 @@ def test_a_camera_that_is_no_pose_is_refused_with_the_shape_it_needs(home, kind)
 
 def test_a_robots_pose_is_its_head_camera(home):
     pose = np.array([0.3, -0.4, 0.7])
-    assert (render(home, pose, "depth", 32) == render(home, camera_to_world(pose), "depth", 32)).all()
+    assert (render(home, pose, "depth", 32) == render(home, FETCH.camera_to_world(pose), "depth", 32)).all()
 
 
 def test_an_unknown_kind_of_picture_is_refused_with_those_that_exist(home):

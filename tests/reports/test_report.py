@@ -15,13 +15,13 @@ from helpers.evaluations import HOLDOUTS, grid, pair, run_folder, run_rows
 from housemates.cli.main import main
 from housemates.evaluation.metrics import rows_of, subgoal_shares
 from housemates.evaluation.rows import join_rows, read_rows, write_rows
-from housemates.reports.figures import drawing, heat_map, read_curves, save, short, success_by_method, thinned
+from housemates.reports.figures import drawing, heat_map, read_curves, save, success_by_method, thinned
 from housemates.reports.report import Options, write_report
 from housemates.reports.sources import gather, read_source, select
-from housemates.reports.summary import zero_shot_table
+from housemates.reports.summary import few_episodes, headline, references, short_names, zero_shot_table
 from housemates.reports.tables import console, markdown
 
-FAST = Options(films=False, resamples=200)
+FAST = Options(films=False, resamples=200, all_tables=True)
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
@@ -238,9 +238,9 @@ def test_the_heat_map_draws_the_shares(tmp_path):
     with drawing():
         figure = heat_map(rows, "tidy_house", "state")
     names = [axis.get_title(loc="left") for axis in figure.axes]
-    assert "BDP: unseen partners" in names
-    assert "PBT: training population, seed 0" in names
-    shown = np.asarray(figure.axes[names.index("PBT: training population, seed 0")].images[0].get_array())
+    assert "BDP: held-out partners" in names
+    assert "PBT: own population, seed 0" in names
+    shown = np.asarray(figure.axes[names.index("PBT: own population, seed 0")].images[0].get_array())
     expected = subgoal_shares(rows.only(method="pbt", evaluation="train_pop"))[1]
     assert np.allclose(shown, expected)
 
@@ -250,7 +250,7 @@ def test_bars_are_as_high_as_the_success(tmp_path):
     with drawing():
         figure = success_by_method(rows, "tidy_house")
         save(figure, tmp_path, "bars")
-    assert [bar.get_height() for bar in figure.axes[1].patches] == [pytest.approx(25.0)]
+    assert [bar.get_height() for bar in figure.axes[0].patches] == [pytest.approx(25.0)]
     assert (tmp_path / "bars.svg").read_text().startswith("<?xml")
 
 
@@ -258,15 +258,50 @@ def test_bars_are_as_high_as_the_success(tmp_path):
     ("name", "run", "text"),
     [
         ("script/first_half", "", "first half"),
-        ("gt_coord-tidy_house-state-100/1", "", "100/1"),
-        ("tidy_house/holdouts/gt_coord-tidy_house-state-101-0", "", "101/0"),
+        ("runs/gt_coord-tidy_house-state-100/1", "", "gt_coord-tidy_house-state-100/1"),
+        ("tidy_house/holdouts/gt_coord-tidy_house-state-101-0", "", "GT Coord 101-0"),
+        ("tidy_house/holdouts/gt_coord-tidy_house-depth-101-0", "", "GT Coord depth 101-0"),
+        ("script/noop", "", "standing"),
+        ("runs/bdp-0/agent", "", "bdp-0"),
         ("bdp-tidy_house-state-0/z5", "bdp-tidy_house-state-0", "z5"),
         ("my.module:clean", "", "my.module:clean"),
         ("random", "", "random"),
     ],
 )
 def test_names_on_axes_are_short(name, run, text):
-    assert short(name, run) == text
+    assert short_names([name], run) == {name: text}
+
+
+def test_partners_that_would_share_a_short_name_keep_their_whole_one():
+    names = ["a/bdp-0/z1", "b/bdp-0/z1", "script/noop"]
+    assert short_names(names) == {"a/bdp-0/z1": "a/bdp-0/z1", "b/bdp-0/z1": "b/bdp-0/z1", "script/noop": "standing"}
+
+
+def test_tables_of_the_paper_show_only_what_was_measured_unless_all_is_wanted(runs, written, tmp_path):
+    short = write_report(runs, tmp_path / "out", Options(films=False, resamples=50))
+    found = {table.name: table for table in short.tables}
+    assert {"table3", "table4"}.isdisjoint(found)
+    assert found["table1"].columns == ("task", "partners", "source", "PBT", "BDP")
+    assert {row[0] for row in found["table1"].rows} == {"Tidy House"}
+    whole = {table.name: table for table in written.tables}["table1"]
+    wide = [dict(zip(whole.columns, row, strict=True)) for row in whole.texts() if row[0] == "Tidy House"]
+    assert [dict(zip(found["table1"].columns, row, strict=True)) for row in found["table1"].texts()] == [
+        {name: row[name] for name in found["table1"].columns} for row in wide
+    ]
+
+
+def test_the_headline_tells_success_with_its_interval_and_what_to_compare_it_with():
+    rows = rows_of(run_rows("sp", 0))
+    (sentence,) = headline(rows, resamples=50)
+    success = zero_shot_table(rows, resamples=50).texts()[0][7].split()[0]
+    assert f"SP {success} % [" in sentence
+    assert all(f"{words} {100 * value:.1f} %" in sentence for words, value in references(rows, "tidy_house").items())
+    assert set(references(rows, "tidy_house")) == {"scripted solo", "partner-blind"}
+
+
+def test_few_episodes_are_warned_about():
+    assert "8 episodes" in few_episodes(rows_of(run_rows("sp", 0)))[0]
+    assert few_episodes(rows_of(run_rows("sp", 0)).only(evaluation="train_pop")) == []
 
 
 def test_a_task_that_the_report_does_not_know_is_reported_under_its_name(tmp_path):
@@ -277,7 +312,7 @@ def test_a_task_that_the_report_does_not_know_is_reported_under_its_name(tmp_pat
     write_rows(tmp_path / "rows.parquet", named)
     made = write_report([tmp_path / "rows.parquet"], tmp_path / "out", Options(films=False, resamples=50))
     assert [row[:2] for row in made.headline[0].rows] == [("../water plants", "SP"), ("../water plants", "BDP")]
-    assert "../water plants: SP, BDP; 11 unseen partners" in (tmp_path / "out" / "tables.md").read_text()
+    assert "../water plants, success with 11 held-out partners" in (tmp_path / "out" / "tables.md").read_text()
     drawn = {path.parent for path in made.figures}
     assert drawn == {tmp_path / "out" / "figures"}
     assert all(path.is_file() for path in made.figures)

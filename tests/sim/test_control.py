@@ -11,8 +11,10 @@ from helpers.batches import FAR, action, do, make, put, scripted
 from helpers.low_level import Hand
 from housemates.homes.generate import generate_home
 from housemates.homes.objects import half_extents
-from housemates.robots import fetch
-from housemates.robots.fetch import reach_pose
+from housemates.robots import FETCH
+from housemates.robots.fetch import TORSO, reach_pose
+from housemates.robots.robot import base_to_world
+from housemates.robots.robot import turn as turn_about
 from housemates.sim.batch import Batch
 from housemates.sim.control import JOINT_STEP, angle_about
 from housemates.sim.rules import SPEEDS, Rules
@@ -42,17 +44,17 @@ def send(batch: Batch, *numbers: dict, grip: float = LET_GO):
 
 def hand_of(batch: Batch, robot: int = 0) -> np.ndarray:
     """The end effector of a robot of home 0, by plain matrix products from the robot's table of links."""
-    angles = dict(zip(fetch.ARM, batch.state.arm[0, robot], strict=True))
-    frames = {"": fetch.base_to_world(batch.state.pose[0, robot])}
-    for index, link in enumerate(fetch.LINKS):
+    angles = dict(zip(FETCH.arm_links, batch.state.arm[0, robot], strict=True))
+    frames = {"": base_to_world(batch.state.pose[0, robot])}
+    for index, link in enumerate(FETCH.links):
         motion = np.eye(4)
         motion[:3, 3] = link.offset
         if link.name == "torso_lift_link":
-            motion[2, 3] += fetch.TORSO
+            motion[2, 3] += TORSO
         if index in angles:
-            motion[:3, :3] = fetch.turn(link.axis, angles[index])
+            motion[:3, :3] = turn_about(link.axis, angles[index])
         frames[link.name] = frames[link.parent] @ motion
-    return (frames["gripper_link"] @ [*fetch.GRIP, 1.0])[:3]
+    return (frames["gripper_link"] @ [*FETCH.grip, 1.0])[:3]
 
 
 def hand_to(batch: Batch, robot: int, point: np.ndarray, side: float = 0.0) -> None:
@@ -118,9 +120,9 @@ def test_an_arm_joint_moves_its_step():
 
 def test_an_arm_joint_stops_at_its_limit():
     batch = make(robots=1)
-    batch.state.arm[0, 0, 1] = fetch.ARM_LIMITS[1, 1] - 0.001
+    batch.state.arm[0, 0, 1] = FETCH.limits[1, 1] - 0.001
     send(batch, {"arm": np.ones(7)})
-    assert batch.state.arm[0, 0, 1] == fetch.ARM_LIMITS[1, 1]
+    assert batch.state.arm[0, 0, 1] == FETCH.limits[1, 1]
 
 
 def test_a_continuous_joint_wraps_round():
@@ -137,7 +139,7 @@ def test_no_command_drives_a_robot_off_the_floor_or_an_arm_beyond_its_limits(see
     for _ in range(40):
         batch.control(rng.uniform(-1.5, 1.5, (4, 2, 10)))
         assert all(batch.homes[0].is_navigable((x, z)) for x, z in batch.state.pose[..., :2].reshape(-1, 2))
-        arm, limits = batch.state.arm, fetch.ARM_LIMITS
+        arm, limits = batch.state.arm, FETCH.limits
         assert ((limits[:, 0] <= arm) & (arm <= limits[:, 1])).all()
 
 

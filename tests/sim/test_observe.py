@@ -6,8 +6,9 @@ import pytest
 from helpers.batches import EPISODES, FAR, action, do, floor_points, make, put, situation
 from housemates.sim.batch import Batch
 from housemates.sim.rules import WINDOW, Rules
-from housemates.tasks.actions import NO_OP, predicates
+from housemates.tasks.actions import NO_OP
 from housemates.tasks.tasks import TASKS
+from reference.predicates import predicates
 
 
 def shuffle(batch: Batch, seed: int) -> None:

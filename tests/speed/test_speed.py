@@ -44,6 +44,7 @@ def test_every_rate_is_positive(result):
         "path lengths",
         "distance fields",
         "homes generated",
+        "decisions with look-ahead",
         "housemates 16x16",
     ],
 )
@@ -144,10 +145,10 @@ def home():
 
 
 def test_the_scene_for_others_is_a_home_and_two_robots_in_boxes(home):
-    from housemates.robots.body import fetch_parts
+    from housemates.robots import FETCH
 
     scene, _ = peers.boxes(home)
-    assert len(scene) == len(home.parts) + 2 * len(fetch_parts())
+    assert len(scene) == len(home.parts) + 2 * len(FETCH.parts)
     assert (scene.sides == 0).all()
 
 

@@ -8,8 +8,10 @@ import pytest
 from helpers.rooms import DRAWER_RIGHT, FRIDGE_DOOR
 from housemates.homes.home import Home
 from housemates.tasks import actions as goals
-from housemates.tasks.actions import ACTIONS, ENTITIES, Situation, Subgoal, predicate_names, predicates
+from housemates.tasks.actions import ACTIONS, ENTITIES, Subgoal, predicate_names
 from housemates.tasks.tasks import SET_TABLE
+from reference import predicates as truth
+from reference.predicates import Situation, predicates
 
 
 @pytest.fixture
@@ -57,10 +59,10 @@ def test_the_nearer_of_two_chairs_counts(now: Situation):
 
 
 def test_a_robot_goes_to_the_handle_of_an_open_drawer(now: Situation):
-    closed = goals.receptacle_targets(now.home, "drawer_right", now.joints)[0]
+    closed = truth.receptacle_targets(now.home, "drawer_right", now.joints)[0]
     joints = now.joints.copy()
     joints[DRAWER_RIGHT] = 0.45
-    opened = goals.receptacle_targets(now.home, "drawer_right", joints)[0]
+    opened = truth.receptacle_targets(now.home, "drawer_right", joints)[0]
     assert opened - closed == pytest.approx([0.45, 0, 0])
 
 
@@ -110,55 +112,55 @@ def test_opening_the_fridge_door_leaves_its_contents_on_the_shelf(now: Situation
 
 @pytest.mark.parametrize(("value", "expected"), [(1.07, False), (1.08, True)])
 def test_the_fridge_is_open_above_its_threshold(now: Situation, value: float, expected: bool):
-    assert goals.is_open(now.home, "fridge", np.array([value, 0, 0])) is expected
+    assert truth.is_open(now.home, "fridge", np.array([value, 0, 0])) is expected
 
 
 @pytest.mark.parametrize(("value", "expected"), [(0.35, False), (0.36, True)])
 def test_a_drawer_is_open_above_its_threshold(now: Situation, value: float, expected: bool):
-    assert goals.is_open(now.home, "drawer_right", np.array([0, value, 0])) is expected
+    assert truth.is_open(now.home, "drawer_right", np.array([0, value, 0])) is expected
 
 
 def test_a_door_ajar_is_neither_open_nor_closed(now: Situation):
     ajar = np.array([0.5, 0, 0])
-    assert (goals.is_open(now.home, "fridge", ajar), goals.is_closed(now.home, "fridge", ajar)) == (False, False)
+    assert (truth.is_open(now.home, "fridge", ajar), truth.is_closed(now.home, "fridge", ajar)) == (False, False)
 
 
 def test_a_receptacle_without_a_door_cannot_be_opened(now: Situation):
     with pytest.raises(ValueError, match="sofa of hall has no door"):
-        goals.is_open(now.home, "sofa", now.joints)
+        truth.is_open(now.home, "sofa", now.joints)
 
 
 def test_no_subgoal_holds_at_the_start(now: Situation):
-    assert not any(goals.subgoal_holds(s, now) for s in SET_TABLE.subgoals)
+    assert not any(truth.subgoal_holds(s, now) for s in SET_TABLE.subgoals)
 
 
 def test_opening_the_wrong_drawer_is_no_subgoal(now: Situation):
     left = replace(now, joints=np.array([0, 0, 0.45]))
-    assert not any(goals.subgoal_holds(s, left) for s in SET_TABLE.subgoals)
+    assert not any(truth.subgoal_holds(s, left) for s in SET_TABLE.subgoals)
 
 
 def test_a_pick_counts_whoever_holds_the_object(now: Situation):
-    assert goals.subgoal_holds(Subgoal("pick", "obj0"), replace(now, held_by=(1, -1)))
+    assert truth.subgoal_holds(Subgoal("pick", "obj0"), replace(now, held_by=(1, -1)))
 
 
 def test_carrying_an_object_past_its_goal_does_not_place_it(now: Situation):
-    assert not goals.subgoal_holds(Subgoal("place", "obj0"), replace(now, objects=now.goals, held_by=(0, -1)))
+    assert not truth.subgoal_holds(Subgoal("place", "obj0"), replace(now, objects=now.goals, held_by=(0, -1)))
 
 
 @pytest.mark.parametrize(("off", "expected"), [(0.1499, True), (0.1501, False)])
 def test_an_object_is_placed_within_the_success_radius(now: Situation, off: float, expected: bool):
     near = replace(now, objects=now.goals + np.array([[off, 0, 0], [0, 0, 0]]))
-    assert goals.subgoal_holds(Subgoal("place", "obj0"), near) is expected
+    assert truth.subgoal_holds(Subgoal("place", "obj0"), near) is expected
 
 
 def test_success_needs_both_objects(now: Situation):
     one = replace(now, objects=np.stack([now.goals[0], now.objects[1]]))
     both = replace(now, objects=now.goals)
-    assert (goals.succeeded(one), goals.succeeded(both)) == (False, True)
+    assert (truth.succeeded(one), truth.succeeded(both)) == (False, True)
 
 
 def test_success_needs_empty_hands(now: Situation):
-    assert not goals.succeeded(replace(now, objects=now.goals, held_by=(-1, 0)))
+    assert not truth.succeeded(replace(now, objects=now.goals, held_by=(-1, 0)))
 
 
 def test_subgoals_have_codes_for_kernels():

@@ -11,13 +11,13 @@ from scipy.spatial import ConvexHull
 
 from helpers.rooms import hall as make_hall
 from housemates.homes.home import Home
-from housemates.homes.objects import get_object
+from housemates.homes.objects import OBJECTS, object_type
 from housemates.homes.solids import box
 from housemates.tasks import place as rules
 from housemates.tasks.place import boxes_touch, convex_outline, find_place, floor_distance, places, polygon_touches
 
 NOTHING = np.empty((0, 7))
-BOWL = np.array(get_object("024_bowl").half)
+BOWL = np.array(OBJECTS[object_type("024_bowl")].half)
 number = st.floats(-0.3, 0.3)
 size = st.floats(0.02, 0.15)
 angle = st.floats(-7, 7)
@@ -134,7 +134,7 @@ def test_points_cover_the_whole_table(hall: Home, rng):
 
 def test_the_fridge_is_filled_centrally(hall: Home, rng):
     shelf, ready = hall.receptacles[index(hall, "fridge_shelf")], places(hall, np.zeros(3))
-    half = np.array(get_object("013_apple").half)
+    half = np.array(OBJECTS[object_type("013_apple")].half)
     spots = [find_place(ready, index(hall, "fridge_shelf"), half, rng.random((9, 3)), NOTHING)[:3] for _ in range(200)]
     off = np.abs(shelf.local(np.array(spots)))[:, [0, 2]] - np.array(shelf.half)[[0, 2]] / 2
     assert off.max() < 1e-9
@@ -187,10 +187,10 @@ def test_a_given_yaw_is_kept(hall: Home, rng):
 
 
 def test_a_tall_thing_does_not_fit_into_a_drawer(hall: Home):
-    half = np.array(get_object("003_cracker_box").half)
+    half = np.array(OBJECTS[object_type("003_cracker_box")].half)
     assert not rules.fits(places(hall, np.zeros(3)), index(hall, "drawer_right"), half)
 
 
 def test_a_tall_thing_fits_on_a_chair(hall: Home):
-    half = np.array(get_object("003_cracker_box").half)
+    half = np.array(OBJECTS[object_type("003_cracker_box")].half)
     assert rules.fits(places(hall, np.zeros(3)), index(hall, "chair_1"), half)

@@ -15,7 +15,7 @@ from housemates.policies.policy import Policy
 from housemates.runs.presets import PRESETS
 from housemates.runs.train import new_run
 from housemates.sim.rules import Rules
-from housemates.sim.sensors import ABSENT, FIRST_PARTNER
+from housemates.sim.sensors import ABSENT
 from housemates.tasks.actions import ACTIONS, NO_OP
 from housemates.training.disturbances import BLIND, FREEZE, KINDS, NOISE, SLOW, UNDISTURBED, Disturbances, Disturber
 from housemates.training.rollout import SCRIPTED, Collector
@@ -135,7 +135,7 @@ def test_blind_partners_sense_nobody_and_are_not_interrupted():
     collector = disturbed(only("blind"))
     whole, seen = collector.batch.observe("state"), shown(collector, "state")
     assert (seen[:, 0] == whole[:, 0]).all()
-    assert seen[0, 1, FIRST_PARTNER:].tolist() == pytest.approx(list(ABSENT))
+    assert seen[0, 1, -2:].tolist() == pytest.approx(list(ABSENT))
     assert not collector.batch.state.interruptible[:, 1].any()
     assert collector.batch.state.interruptible[:, 0].all()
 
@@ -213,7 +213,7 @@ def test_disturbances_that_make_no_sense_are_refused(wrong):
 
 def test_presets_disturb_partners_but_not_those_of_a_best_response():
     shares = {name: preset.training.disturbances.share for name, preset in PRESETS.items()}
-    assert shares == {"smoke": 0.0, "state": 0.4, "laptop": 0.4, "paper": 0.0}
-    for method, share in (("own", 0.4), ("best_response", 0.0)):
+    assert shares == {"smoke": 0.0, "state": 0.5, "laptop": 0.5, "paper": 0.0}
+    for method, share in (("own", 0.5), ("best_response", 0.0)):
         run = new_run({"preset": "state", "method": method, "population": ("pretrained/bdp-tidy_house-state",)}, (), "cpu")
         assert run.training.disturbances.share == share

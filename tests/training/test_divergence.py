@@ -33,7 +33,7 @@ def spoil(run, after: int) -> None:
 
     def broken():
         if run.update >= after:
-            fused, head = run.learners[1], run.players[1].policy.critic.weight
+            fused, head = run.algorithms[1].fused, run.players[1].policy.critic.weight
             if fused is None:
                 head.register_hook(lambda grad: torch.where(torch.arange(grad.numel()).view_as(grad) == 3, torch.nan, grad))
             else:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from helpers.batches import do, floor_points, make, put
-from housemates.sim.control import NUMBERS
+from housemates.sim.control import control_size
 from housemates.sim.sensors import privileged_size
 
 ROBOTS = (1, 2, 3)
@@ -43,7 +43,7 @@ def touching(control: str):
     for e in range(4):
         put(batch, 0, (6.0, 4.0), home=e)
         put(batch, 1, (6.3, 4.0), home=e)
-    return do(batch, "no-op", "no-op") if control == "skills" else batch.control(np.zeros((4, 2, NUMBERS)))
+    return do(batch, "no-op", "no-op") if control == "skills" else batch.control(np.zeros((4, 2, control_size())))
 
 
 @pytest.mark.parametrize("control", ["skills", "low_level"])

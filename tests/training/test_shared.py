@@ -1,4 +1,4 @@
-"""Sums through shared memory: the same bits for everybody, in a fixed order, and no waiting for the dead."""
+"""Means through shared memory: the same bits for everybody, in a fixed order, and no waiting for the dead."""
 
 import subprocess
 import sys
@@ -10,7 +10,7 @@ import torch
 from torch import distributed
 
 from housemates.training import distributed as shared
-from housemates.training.distributed import SharedSums, WorkerLostError, possible
+from housemates.training.distributed import SharedMeans, WorkerLostError, possible
 
 pytestmark = pytest.mark.skipif(not shared.FOLDER.is_dir(), reason="this system has no folder in memory (/dev/shm)")
 
@@ -38,35 +38,48 @@ def numbers(rank, turn):
     return torch.from_numpy(np.random.default_rng([rank, turn]).normal(size=50 + turn).astype(np.float32))
 
 
-def test_everybody_gets_the_sum_in_the_order_of_the_workers():
+WEIGHTS = (1.0, 0.0, 4.0)
+
+
+def test_everybody_gets_the_same_mean_by_the_weights_of_the_workers():
     def work(rank, store):
-        sums, found = SharedSums(100, rank, 3, store, "a"), []
+        means, found = SharedMeans(100, rank, 3, store, "a"), []
         for turn in range(40):
             flat = numbers(rank, turn)
-            sums.sum(flat)
+            means.average(flat, WEIGHTS[rank])
             found.append(flat)
         return found
 
     found = together(3, work)
     for turn in range(40):
-        expected = (numbers(0, turn) + numbers(1, turn)) + numbers(2, turn)
-        assert all(torch.equal(mine[turn], expected) for mine in found)
+        expected = sum(weight * numbers(rank, turn) for rank, weight in enumerate(WEIGHTS)) / sum(WEIGHTS)
+        assert all(torch.equal(mine[turn], found[0][turn]) for mine in found)
+        torch.testing.assert_close(found[0][turn], expected)
+
+
+def test_means_are_zero_where_nobody_has_a_weight():
+    def work(rank, store):
+        flat = numbers(rank, 0)
+        SharedMeans(100, rank, 2, store, "a").average(flat, 0.0)
+        return flat
+
+    assert all(not flat.any() for flat in together(2, work))
 
 
 def test_no_file_stays_behind():
     before = set(shared.FOLDER.glob("housemates-*"))
-    together(2, lambda rank, store: SharedSums(10, rank, 2, store, "a").turn)
+    together(2, lambda rank, store: SharedMeans(10, rank, 2, store, "a").turn)
     assert set(shared.FOLDER.glob("housemates-*")) <= before
 
 
 def test_a_dead_worker_is_told(monkeypatch):
     monkeypatch.setattr(shared, "PATIENCE", 0.01)
-    alone, _ = together(2, lambda rank, store: SharedSums(10, rank, 2, store, "a"))
+    alone, _ = together(2, lambda rank, store: SharedMeans(10, rank, 2, store, "a"))
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
     alone._counters[1, 1] = gone.pid
     with pytest.raises(WorkerLostError, match="worker 1 has died"):
-        alone.sum(torch.zeros(10))
+        alone.average(torch.zeros(9), 1.0)
 
 
 @pytest.mark.parametrize(("local", "size", "expected"), [("2", 2, True), ("2", 4, False), (None, 2, False), ("1", 1, False)])

@@ -41,7 +41,7 @@ def test_a_kept_game_plays_again_bit_for_bit(folder):
 
 def test_a_file_tells_who_played_but_not_which_person(folder):
     header = find_games(folder)[0][1].header
-    assert sorted(header["game"]) == ["consent", "human", "id", "result", "team"]
+    assert sorted(header["game"]) == ["consent", "human", "id", "inputs", "result", "team"]
     assert sorted(header["robots"]) == ["person", "script/second_half"]
 
 

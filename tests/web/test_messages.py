@@ -24,6 +24,7 @@ GOOD = [
     {"type": "step"},
     {"type": "speed", "hz": 30},
     {"type": "consent", "consent": False},
+    {"type": "view", "view": "top"},
 ]
 BAD = [
     "",
@@ -45,6 +46,7 @@ BAD = [
     '{"type": "action"}',
     '{"type": "ack", "frame": 1, "id": "x"}',
     '{"type": "key", "key": "up", "down": true}',
+    '{"type": "view", "view": "../x"}',
     '{"type": "key", "key": ["left"], "down": true}',
     '{"type": "new_game", "task": "tidy_house", "episode": 100, "robots": ["person"]}',
     '{"type": "new_game", "task": "tidy_house", "episode": 1, "robots": []}',

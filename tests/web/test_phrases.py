@@ -113,7 +113,7 @@ def test_no_two_partners_of_a_task_have_the_same_title(task):
 def test_a_held_out_partner_is_named_as_one():
     shipped = [partner for partner in everybody().values() if partner.kind == "learned" and partner.meta.get("holdout")]
     assert shipped
-    assert all(phrases.partner_title(partner).startswith("held-out partner") for partner in shipped)
+    assert all(phrases.partner_title(partner).startswith("held-out robot") for partner in shipped)
 
 
 def test_films_floor_plans_and_the_page_have_the_same_colours(start):

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from helpers import batches, pages
-from housemates.robots import fetch
+from housemates.robots import FETCH
 from housemates.web.rerun import write_rerun
 
 
@@ -33,7 +33,7 @@ def test_everything_of_an_episode_is_in_the_file(monkeypatch, tmp_path):
     kept = pages.scripted()
     write_rerun(tmp_path / "e.rrd", kept, batches.home())
     moved = [(step, name) for step, name, what in told if what["kind"] == "Transform3D"]
-    assert len(moved) == (kept.steps + 1) * (2 * len(fetch.LINKS) + 2 + 3)
+    assert len(moved) == (kept.steps + 1) * (2 * len(FETCH.links) + 2 + 3)
     assert [what["given"][0] for _, name, what in told if name == "events"][-1] == "task done"
     base = next(what for step, name, what in told if (step, name) == (10, "robot_1/base_link"))
     assert np.allclose(base["translation"][[0, 2]], kept.frames["pose"][10, 1, :2])

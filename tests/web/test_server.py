@@ -16,7 +16,8 @@ from housemates.tasks.actions import ENTITIES
 from housemates.web import connection, server
 from housemates.web.security import AccessRules
 from housemates.web.server import STATIC, Page, listen, open_page, running
-from housemates.web.service import Options
+from housemates.web.service import SURPRISE, Options
+from housemates.web.session import HIDDEN
 
 
 @pytest.fixture(scope="module")
@@ -206,6 +207,48 @@ def test_a_paused_game_stands_still(port):
         assert guest.frame()["step"] == step
 
 
+def test_a_player_learns_the_partners_name_at_the_end(port):
+    with pages.visitor(port) as guest:
+        game = guest.begin(robots=["person", "random"])
+        assert (game["robots"], game["hidden"]) == (["person", HIDDEN], True)
+        frame = guest.frame()
+        assert frame["action"][1] == frame["executed"][1] == -1
+        over = guest.until("over")
+    assert over["robots"] == ["person", "random"]
+    assert not [message for message in guest.told if message["type"] == "decision"]
+
+
+def test_a_player_may_ask_to_see_the_partner(port):
+    with pages.visitor(port) as guest:
+        game = guest.begin(robots=["person", "script/solo"], reveal=True)
+        assert (game["robots"], game["hidden"]) == (["person", "script/solo"], False)
+        while guest.frame()["action"][1] < 0:
+            pass
+
+
+def test_a_surprise_is_a_trained_partner_of_the_task(port, service):
+    with pages.visitor(port) as guest:
+        game = guest.begin(robots=["person", SURPRISE], reveal=True)
+    partner = service.partners[game["robots"][1]]
+    assert (partner.kind in ("learned", "latent"), partner.meta["task"]) == (True, "tidy_house")
+
+
+def test_a_kept_game_has_what_the_player_did_and_when(port, service):
+    before = set(service.options.games.glob("*.npz"))
+    with pages.visitor(port) as guest:
+        guest.begin(robots=["person", "script/solo"], consent=True)
+        guest.send(type="view", view="top")
+        guest.send(type="click", entity=0)
+        guest.send(type="key", key="left", down=True)
+        guest.until("over")
+    (new,) = set(service.options.games.glob("*.npz")) - before
+    inputs = load_recording(new).header["game"]["inputs"]
+    assert [one[2:] for one in inputs] == [["speed", pages.FASTEST], ["view", "top"], ["click", 0], ["key", ["left", True]]]
+    seconds, steps = [one[0] for one in inputs], [one[1] for one in inputs]
+    assert seconds == sorted(seconds)
+    assert steps == sorted(steps)
+
+
 def test_a_second_tab_watches_and_may_not_play(port):
     with pages.visitor(port) as first, pages.visitor(port) as second:
         game = first.begin(hz=20)
@@ -279,10 +322,11 @@ def test_without_consent_nothing_is_written_and_with_consent_one_recording(port,
             guest.begin(robots=["person", "script/solo"], consent=consent)
             return guest.until("over")
 
+    before = set(service.options.games.glob("*"))
     assert not played(False)["saved"]
-    assert not service.options.games.exists()
+    assert set(service.options.games.glob("*")) == before
     assert played(True)["saved"]
-    (path,) = service.options.games.iterdir()
+    (path,) = set(service.options.games.glob("*")) - before
     assert load_recording(path).header["game"]["human"] == 0
 
 

@@ -85,6 +85,19 @@ def test_one_drops_into_an_episode_of_the_newest_checkpoint(run):
     assert len(decision["top"]) == 5
 
 
+def test_a_run_whose_config_lacks_its_stages_is_refused_in_one_line(run):
+    config = json.loads((run / "config.json").read_text())
+    del config["stages"]
+    (run / "config.json").write_text(json.dumps(config))
+    with running(Page(pages.hall_service(runs=(run,)))) as port:
+        (name,) = [r["id"] for r in pages.get_json(port, "/api/start")["runs"]]
+        status, content = pages.get(port, f"/api/run/{name}")
+    assert 400 <= status < 500
+    told = json.loads(content)["error"]
+    assert "stages" in told
+    assert "\n" not in told
+
+
 def test_a_folder_that_is_no_run_is_one_line(tmp_path):
     with pytest.raises(FileNotFoundError, match="housemates train"):
         TrainingRun(tmp_path)

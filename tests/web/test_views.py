@@ -8,8 +8,8 @@ import pytest
 from helpers import batches
 from housemates.geometry.kinematics import forward_kinematics
 from housemates.homes.objects import object_parts
-from housemates.robots import fetch
-from housemates.robots.body import fetch_parts
+from housemates.robots import FETCH
+from housemates.robots.robot import turn as turn_about
 from housemates.tasks.actions import ENTITIES
 from housemates.web.views import bodies, encode_array, entities_of, home_triangles, scene, triangles
 
@@ -31,26 +31,26 @@ def expected(parts, index: int) -> float:
     return 2 * hy * area * (1 if sides == 0 else (1 + t + t * t) / 3)
 
 
-@pytest.mark.parametrize("parts", [fetch_parts(), object_parts()[0], batches.home().parts], ids=["robot", "objects", "home"])
+@pytest.mark.parametrize("parts", [FETCH.parts, object_parts()[0], batches.home().parts], ids=["robot", "objects", "home"])
 def test_every_solid_is_closed_and_looks_outwards(parts):
     found = [volume(triangles(parts, i) - parts.center[i]) for i in range(len(parts))]
     assert np.allclose(found, [expected(parts, i) for i in range(len(parts))], rtol=1e-3)
 
 
 def test_links_posed_as_the_protocol_says_stand_where_the_simulator_has_them():
-    rng, chain = np.random.default_rng(0), fetch.chain()
+    rng, chain = np.random.default_rng(0), FETCH.chain
     arm, pose = rng.uniform(-1, 1, 7), (1.0, 2.0, 0.7)
-    out = np.zeros((1, 1, len(fetch.LINKS), 4, 4))
+    out = np.zeros((1, 1, len(FETCH.links), 4, 4))
     forward_kinematics(
         chain.origin, chain.axis, chain.kind, chain.parent, chain.joint, arm[None, None], np.array(pose)[None, None], out
     )
     c, s = np.cos(pose[2]), np.sin(pose[2])
     base = np.array([[c, -s, 0, pose[0]], [0, 0, 1, 0], [-s, -c, 0, pose[1]], [0, 0, 0, 1]])
     poses = []
-    for link in bodies()["links"]:
+    for link in bodies()["robots"]["fetch"]["links"]:
         turn = np.eye(4)
         if link["kind"] == 1:
-            turn[:3, :3] = fetch.turn(tuple(link["axis"]), arm[link["joint"]])
+            turn[:3, :3] = turn_about(tuple(link["axis"]), arm[link["joint"]])
         before = base if link["parent"] < 0 else poses[link["parent"]]
         poses.append(before @ np.array(link["origin"]).reshape(4, 4) @ turn)
     assert np.allclose(poses, out[0, 0])

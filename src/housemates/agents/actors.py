@@ -22,6 +22,8 @@ from housemates.agents.draws import sample
 from housemates.agents.functions import FunctionPolicy, RandomPolicy, checked
 from housemates.fused.layout import usable
 from housemates.fused.policies import FusedPolicies, fuse
+from housemates.lookahead.search import Planner
+from housemates.lookahead.settings import LookAhead
 from housemates.policies.config import seen_as
 from housemates.policies.policy import Action, Policy
 from housemates.policies.stacked import StackedPolicies
@@ -53,6 +55,8 @@ class Actor:
     """Observations of a policy whose config does not name them."""
     metres: bool = False
     """Whether it sees depth as environments give it, float32 metres, and not as policies are trained."""
+    look_ahead: LookAhead | None = None
+    """How it looks ahead before it acts near a partner; None: it does not."""
 
     @property
     def observations(self) -> tuple[str, ...]:
@@ -70,7 +74,7 @@ def load_actors(agents: Iterable[Agent]) -> dict[Agent, Actor]:
         key = (agent.kind, agent.path)
         if agent.kind != "script" and key not in loaded:
             loaded[key] = load(agent)
-        found[agent] = Actor(loaded.get(key), max(agent.latent, 0), agent.script, name=agent.name)
+        found[agent] = Actor(loaded.get(key), max(agent.latent, 0), agent.script, name=agent.name, look_ahead=agent.look_ahead)
     return found
 
 
@@ -80,6 +84,14 @@ def check_robots(actor: Actor, robots: int) -> None:
     if robots not in (1, expected):
         who = actor.name or "a policy"
         raise ValueError(f"{who} was trained for {expected} robots, here are {robots} - choose another one")
+
+
+def inference(actors: Iterable[Actor]) -> str:
+    """What computes these actors' decisions where the fused kernels may: `fused`, `torch`, or `both` where networks differ;
+    empty if no network decides. The two give the same actions but where a rounding decides a draw."""
+    networks = [actor.policy for actor in actors if isinstance(actor.policy, Policy)]
+    paths = {"fused" if usable(policy) else "torch" for policy in networks}
+    return "both" if len(paths) > 1 else "".join(paths)
 
 
 class View(NamedTuple):
@@ -251,12 +263,17 @@ class Actors:
         self._views = [views(group.actors[0], batch) for group in self.groups]
         self._buffers: dict[View, np.ndarray] = {}
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
+        aheads = list(dict.fromkeys(actor.look_ahead for actor in self.actors if actor.look_ahead is not None))
+        self.planners = [Planner(batch, ahead) for ahead in aheads]
+        """One for each way of looking ahead among the actors."""
+        self._planner_of = np.array([*(-1 if a.look_ahead is None else aheads.index(a.look_ahead) for a in self.actors), -1])
 
     def decide(self, which: np.ndarray, out: np.ndarray, drawn: np.ndarray | None = None) -> list[Decisions]:
         """Let the actors decide for the robots of which [E, R] bool, and write their actions into out [E, R].
 
         drawn [E, R]: uniform numbers that choose the actions, instead of what the actors' generators draw. Robots at the start
-        of an episode decide without memory. Returns everybody's decisions, group by group.
+        of an episode decide without memory. Returns everybody's decisions, group by group, as the policies took them: who
+        looks ahead may do something else, which stands in `out` alone.
         """
         began = self.clock()
         group_of = self._group_of[self.actor]
@@ -276,9 +293,21 @@ class Actors:
                 decisions.action = checked(decisions.action, len(decisions.rows), (*out.shape, 0)[2], who)
             flat[decisions.rows] = decisions.action
             found.append(decisions)
+        self._look_ahead(found, out)
         self.seconds["observation"] += looked - began
         self.seconds["inference"] += self.clock() - looked
         return found
+
+    def _look_ahead(self, found: list[Decisions], out: np.ndarray) -> None:
+        """Let those who look ahead revise their decisions in out [E, R]; who senses no partner cannot."""
+        decided, actor = out.copy() if self.planners else out, self.actor.reshape(-1)
+        for decisions in found if self.planners else ():
+            planner_of = np.where(self.blind.reshape(-1)[decisions.rows], -1, self._planner_of[actor[decisions.rows]])
+            for number, planner in enumerate(self.planners):
+                mine = np.flatnonzero(planner_of == number)
+                if len(mine):
+                    rows, logits = decisions.rows[mine], decisions.result.logits.cpu().numpy()[mine]
+                    out.reshape(-1)[rows] = planner.revise(rows, logits, decisions.action[mine], decided)
 
     def forget(self, homes: np.ndarray) -> None:
         """Memories of all robots in homes [E] bool are as at the start of an episode."""
@@ -290,6 +319,8 @@ class Actors:
         """Take over the memories of the same actors in another batch of this size."""
         for mine, theirs in zip(self.groups, other.groups, strict=True):
             mine.memory.copy_(theirs.memory)
+        for planner, other_planner in zip(self.planners, other.planners, strict=True):
+            planner.load(other_planner.state())
 
     def memory_of(self, actor: int) -> torch.Tensor:
         """[E * R, M] the memory of the group to which an actor belongs."""

@@ -11,11 +11,16 @@ from typing import Any, Literal, get_args
 
 from housemates.config import from_json, to_json
 from housemates.io import read_json, reading, write_json
+from housemates.lookahead.settings import LookAhead, split_name
 from housemates.run_folder import AGENT, RESTORE, RunFolder, is_held_out, is_policy, is_run, policies_below, run_around
 from housemates.sim.scripts import SCRIPTS, script
 
 Kind = Literal["script", "learned", "latent", "random", "function", "person"]
 KINDS: tuple[str, ...] = get_args(Kind)
+TRAINED = ("learned", "latent")
+"""Kinds that come from a training: they have a folder with a policy, and perhaps a run."""
+WRITTEN = ("script", "random", "function")
+"""Kinds that people wrote: who trains with them does not meet strangers at evaluation as the others do."""
 HOLDOUT_SCRIPTS = ("noop", "first_half", "second_half")
 """Scripts of the evaluation (spec 11.1): never partners in training."""
 LIST = "partners"
@@ -44,8 +49,15 @@ class Agent:
     """Of a latent policy."""
     script: str = ""
     """A key of `sim.scripts.SCRIPTS`."""
+    look_ahead: LookAhead | None = None
+    """How it looks ahead before it acts near a partner; None: it does not."""
     meta: dict[str, Any] = field(default_factory=dict, hash=False)
     """What is known of it: observations, task, seed, decisions, method, environment, sha256, holdout, success ..."""
+
+    @property
+    def trained(self) -> bool:
+        """Whether it comes from a training."""
+        return self.kind in TRAINED
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -54,6 +66,8 @@ class Agent:
             script(self.script)
         if self.kind == "latent" and self.latent < 0:
             raise ValueError(f"the partner '{self.name}' is a latent without number - give latent 0, 1, ...")
+        if self.look_ahead is not None and self.kind in ("script", "person"):
+            raise ValueError(f"'{self.name}' cannot look ahead: no policy moves it - choose a policy, random or a function")
 
 
 def allow(places: Iterable[str]) -> None:
@@ -66,9 +80,12 @@ def write_partners(path: Path, partners: Sequence[Agent], run: Path) -> None:
     rows = []
     for partner in partners:
         place = Path(partner.path)
-        if partner.kind in ("learned", "latent") and place.is_absolute() and place.is_relative_to(run.resolve()):
+        if partner.trained and place.is_absolute() and place.is_relative_to(run.resolve()):
             partner = dataclasses.replace(partner, path=place.relative_to(run.resolve()).as_posix())
-        rows.append(to_json(partner))
+        row = to_json(partner)
+        if partner.look_ahead is None:
+            del row["look_ahead"]
+        rows.append(row)
     write_json(path, {LIST: rows})
 
 
@@ -83,7 +100,7 @@ def read_partners(path: Path, run: Path) -> list[Agent]:
     rows = listed.get(LIST)
     if not isinstance(rows, list) or len(listed) > 1:
         raise ValueError(f"{path} is no list of partners - {RESTORE}")
-    found = [_placed(from_json(Agent, row, str(path)), run) for row in rows]
+    found = [_placed(from_json(Agent, {"look_ahead": None} | row, str(path)), run) for row in rows]
     for partner in found:
         if partner.kind == "function" and partner.path not in NAMED:
             raise ValueError(
@@ -152,7 +169,7 @@ def is_holdout(partner: Agent) -> bool:
     """Whether a partner belongs to the evaluation, so that nobody may train with it."""
     if partner.kind == "script":
         return partner.script in HOLDOUT_SCRIPTS
-    return bool(partner.meta.get("holdout")) or (partner.kind in ("learned", "latent") and is_held_out(partner.path))
+    return bool(partner.meta.get("holdout")) or (partner.trained and is_held_out(partner.path))
 
 
 def scripted(name: str) -> Agent:
@@ -163,16 +180,25 @@ def scripted(name: str) -> Agent:
 def resolve(text: str, task: str | None = None) -> list[Agent]:
     """Whom a text means: script/NAME (or NAME alone), random, a run's folder (its population), RUN/agent, RUN/3, RUN/z5, the
     folder of a policy, package.module:function, or what comes with the package: its name, or pretrained/ and the beginning of
-    it.
+    it. Behind any of them +lookahead makes it look ahead (`lookahead.settings`).
 
     With a task, policies that were trained for another one are refused.
     """
-    found = _resolve(text.rstrip("/"))
+    name, ahead = split_name(text)
+    found = [looking(partner, ahead) for partner in _resolve(name.rstrip("/"))]
     for partner in found:
         trained = partner.meta.get("task")
         if task is not None and trained not in (None, "", task):
             raise ValueError(f"{partner.name} was trained for {trained}, not for {task} - choose another partner or --task")
     return found
+
+
+def looking(agent: Agent, ahead: LookAhead | None) -> Agent:
+    """An agent that looks ahead before it acts near a partner; its name says so."""
+    if ahead is None:
+        return agent
+    name = agent.name if agent.look_ahead is None else agent.name.removesuffix(f" + {agent.look_ahead.title}")
+    return dataclasses.replace(agent, name=f"{name} + {ahead.title}", look_ahead=ahead)
 
 
 def resolve_all(texts: Iterable[str], task: str | None = None) -> list[Agent]:
@@ -186,7 +212,7 @@ def resolve_all(texts: Iterable[str], task: str | None = None) -> list[Agent]:
 
 def load(partner: Agent) -> Any:
     """What acts for a partner as a `Policy` does; None for scripts (the simulator moves them) and people."""
-    if partner.kind in ("learned", "latent"):
+    if partner.trained:
         from housemates.policies.checkpoint import load_policy, read_description
 
         wanted, found = partner.meta.get("sha256"), read_description(partner.path)["weights"].get("sha256")
@@ -257,7 +283,7 @@ def _part(run: Path, part: str) -> Agent:
 
 
 def _placed(partner: Agent, run: Path) -> Agent:
-    if partner.kind not in ("learned", "latent") or Path(partner.path).is_absolute():
+    if not partner.trained or Path(partner.path).is_absolute():
         return partner
     return dataclasses.replace(partner, path=str((run / partner.path).resolve()))
 
@@ -278,7 +304,7 @@ def _run_meta(folder: Path) -> dict[str, Any]:
 
 def _same(one: Agent, other: Agent) -> bool:
     """Whether two partners are the same whatever they are called."""
-    return (one.kind, one.path, one.latent, one.script) == (other.kind, other.path, other.latent, other.script)
+    return all(getattr(one, name) == getattr(other, name) for name in ("kind", "path", "latent", "script", "look_ahead"))
 
 
 def _longer(partner: Agent) -> str:

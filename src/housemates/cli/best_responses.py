@@ -63,7 +63,6 @@ def best_responses(
         quiet: Show nothing while training.
     """
     from housemates.agents.agent import BEST_RESPONSE
-    from housemates.config import chosen
     from housemates.evaluation.crossplay import check_count, crossplay, identity
     from housemates.evaluation.evaluate import common_rules, strangers
     from housemates.evaluation.holdouts import learned_holdouts
@@ -83,7 +82,7 @@ def best_responses(
     homes = load_homes(split)
     played = load_set(task, split, homes)
     check_count(episodes, played)
-    chosen(PRESETS, preset, "preset")
+    PRESETS.find(preset)
     found = strangers(task, partners, holdouts)
     names = named(found)
     for partner in found:

@@ -32,6 +32,7 @@ def evaluate(
     seed: int = 0,
     greedy: bool = False,
     robots: int = 2,
+    look_ahead: bool = False,
     threads: int | None = None,
     out: Path | None = None,
 ) -> None:
@@ -57,6 +58,9 @@ def evaluate(
         seed: Of everything that is drawn: the same for all pairs.
         greedy: Take the likeliest action instead of sampling.
         robots: Robots in each home, with --agents; all but one are moved by the partner.
+        look_ahead: Agents look ahead before they act near a partner: where it goes is guessed, and decisions that would end in
+            a collision are replaced (docs/concepts/methods/lookahead.md). Any command takes NAME+lookahead as the name of
+            such an agent.
         threads: Of simulator, renderer and networks; they change nothing but the time (default: all cores).
         out: The parquet file of the rows; default: RUN/evaluation/episodes.parquet (with another split or --greedy its name
             says so), or crossplay.parquet.
@@ -67,7 +71,8 @@ def evaluate(
 
     done = evaluation.evaluate(
         run, agents=agents, partners=partners, holdouts=holdouts, allow=allow, members=members, split=split, episodes=episodes,
-        task=task, seed=seed, greedy=greedy, robots=robots, threads=threads, out=out or (CROSSPLAY if run is None else None),
+        task=task, seed=seed, greedy=greedy, robots=robots, look_ahead=look_ahead,
+        threads=threads, out=out or (CROSSPLAY if run is None else None),
     )  # fmt: skip
     words = f"{done.task}, {episodes} episodes of {split}, seed {seed}{', greedy' if greedy else ''}"
     print(f"{words}; ± standard error over episodes")

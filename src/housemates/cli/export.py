@@ -38,7 +38,8 @@ def export(
         agents: Who is the agent of the games: script/solo, RUN/agent, RUN/3, RUN/z5, ... as for `housemates evaluate`.
         partners: Each agent plays with each of these.
         games: Instead of playing: a folder of games that people have played (see `housemates play`).
-        observations: Of state, predicates, depth, rgb, segmentation, gps_compass, window, privileged.
+        observations: Of state, predicates, depth, rgb, segmentation, gps_compass, laser, laser_robots, track,
+            egomotion, receptacles, window, privileged.
         size: Side of pictures in pixels.
         robots_of: Whose decisions are written.
         only: Write all games, or those that ended in success.

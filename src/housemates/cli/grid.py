@@ -47,8 +47,8 @@ def benchmark(
         out: The folder of everything; on a cluster all machines must see it.
         grid: paper (all of it, the default), main (7 methods x 3 tasks), ablations (on Set Table), observations (RGB and ground
             truth, on Prepare Groceries), smoke (minutes; whether it works here).
-        tasks: Only these tasks of the grid.
-        methods: Only these methods of the grid.
+        tasks: Only these tasks of the grid, or tasks of your own.
+        methods: Only these methods of the grid, or methods of your own (package.module:Class).
         seeds: One whole training each (default 0 1 2; smoke: 0).
         preset: How long and with which network (default laptop).
         observations: What robots see where the method does not say it; default: the preset's.
@@ -75,7 +75,9 @@ def benchmark(
     from housemates.grid.estimate import Speeds, measure, outcome_lines, parse_speeds, plan_lines, showing
     from housemates.grid.run import Local, cores, run
     from housemates.io import check_place
+    from housemates.methods import resolve_method
 
+    methods = None if methods is None else tuple(resolve_method(method) for method in methods)
     for name, value in (("hours", hours), ("jobs", jobs)):
         if value is not None and value <= 0:
             raise ValueError(f"--{name} {value} - it must be positive")

@@ -8,7 +8,6 @@ from pathlib import Path
 from tyro.conf import Positional
 
 from housemates.cli.homes import TaskName, load_homes, load_set
-from housemates.config import chosen
 from housemates.run_folder import RunFolder
 
 
@@ -78,7 +77,7 @@ def train_holdouts(
 
     if not seeds:
         raise ValueError("holdouts of which seeds? - give --seeds, such as 100 101 102 103")
-    chosen(PRESETS, preset, "preset").policy(observations or PRESETS[preset].observations, 2)
+    PRESETS.find(preset).policy(observations or PRESETS[preset].observations, 2)
     check_place(RunFolder(out).mark)
     until = None if hours is None else time.monotonic() + hours * 3600
     always = {"observations": observations, "decisions": decisions, "steps": steps, "workers": workers, "quiet": quiet}

@@ -16,6 +16,7 @@ def report(
     films: bool = True,
     holdouts: tuple[Path, ...] = (),
     seed: int = 0,
+    all_tables: bool = False,
 ) -> None:
     """Report how well agents work with held-out partners: tables beside the paper's, figures, videos, on one page.
 
@@ -27,14 +28,19 @@ def report(
         films: Play three games again and film them.
         holdouts: Run folders of partners in the rows that do not come with the package, for the films.
         seed: Of the bootstrap intervals.
+        all_tables: Show the paper's tables whole, also methods and tasks without a result of ours.
     """
     from housemates.reports import report as reports
     from housemates.reports.tables import console
 
-    written = reports.report(runs, out, split=split, greedy=greedy, films=films, holdouts=holdouts, seed=seed)
+    written = reports.report(
+        runs, out, split=split, greedy=greedy, films=films, holdouts=holdouts, seed=seed, all_tables=all_tables
+    )
     for table in written.headline:
         print(console(table))
         print()
+    for line in written.lead:
+        print(line)
     for note in written.notes:
         print(f"note: {note}")
     print(f"report: {written.page}")

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from tyro.conf import arg
 
 from housemates.cli.homes import load_homes, load_set
 
 if TYPE_CHECKING:
+    from housemates.speed.compare import Compared
     from housemates.speed.suite import Result
 
 
@@ -22,6 +24,7 @@ def speed(
     seconds: float | None = None,
     peers: bool = True,
     learning: bool = True,
+    compare: str | None = None,
 ) -> None:
     """Measure pictures, steps and learnt decisions a second on this machine.
 
@@ -31,6 +34,7 @@ def speed(
         seconds: How long to measure each figure.
         peers: Also measure MuJoCo and pybullet, where installed, on the same scene.
         learning: Also measure trainings, with the torch path and the fused one in turns.
+        compare: Measure learning and acting beside this commit instead, in turns, and nothing else.
     """
     from housemates.homes.replicacad.download import AssetError, find_replicacad
     from housemates.io import check_place
@@ -40,6 +44,9 @@ def speed(
         raise ValueError(f"--seconds must be positive, not {seconds}")
     if json_file is not None:
         check_place(json_file)
+    if compare is not None:
+        _beside(compare, quick, json_file)
+        return
     plan = replace(QUICK if quick else Plan(), peers=peers)
     if seconds is not None:
         plan = replace(plan, seconds=seconds)
@@ -51,11 +58,41 @@ def speed(
         print(f"note: real meshes are not measured: {error}", file=sys.stderr)
     homes = load_homes("dev")
     episodes = load_set("tidy_house", "dev", homes)
-    result = run(plan, homes, episodes, lambda what: print(f"measuring {what} ...", file=sys.stderr, flush=True))
+    result = run(plan, homes, episodes, _say)
     print(table(result))
     if json_file is not None:
         write_json(json_file, result)
         print(json_file)
+
+
+def _beside(commit: str, quick: bool, json_file: Path | None) -> None:
+    """Measure this source beside a commit, print it and write it down."""
+    from housemates.speed import compare
+    from housemates.speed.measure import machine
+
+    before = machine()
+    found = compare.compare(commit, compare.QUICK if quick else compare.Turns(), _say)
+    print(compared(found, commit, before))
+    if json_file is not None:
+        figures = [vars(row) for row in found]
+        _write(json_file, {"machine": before, "beside": commit, "figures": figures})
+        print(json_file)
+
+
+def compared(found: Sequence[Compared], commit: str, machine: dict[str, Any]) -> str:
+    """Figures of two trees as text."""
+    lines = [
+        f"{machine['processor']}, load {machine['load'][0]:.1f}; {machine['commit']} beside {commit}, in turns",
+        f"{'microseconds of CPU time per decision':<40} {'then':>8} {'now':>8} {'times as fast':>14} {'turns from, to':>16}",
+    ]
+    for row in found:
+        spread = f"{row.lowest:.2f}, {row.highest:.2f}"
+        lines.append(f"{row.name:<40} {row.before:>8.1f} {row.now:>8.1f} {row.ratio:>14.2f} {spread:>16}")
+    return "\n".join(lines)
+
+
+def _say(what: str) -> None:
+    print(f"measuring {what} ...", file=sys.stderr, flush=True)
 
 
 def table(result: Result) -> str:
@@ -95,7 +132,10 @@ def table(result: Result) -> str:
 
 def write_json(path: Path, result: Result) -> None:
     """Write the result, whole or not at all."""
+    _write(path, result.as_dict())
+
+
+def _write(path: Path, values: dict[str, Any]) -> None:
     from housemates.io import write_whole
 
-    text = json.dumps(result.as_dict(), indent=1) + "\n"
-    write_whole(path, text.encode())
+    write_whole(path, (json.dumps(values, indent=1) + "\n").encode())

@@ -31,7 +31,7 @@ from housemates.envs.spaces import (
 from housemates.envs.watch import picture
 from housemates.homes.home import Home
 from housemates.sim.batch import Batch
-from housemates.sim.control import NUMBERS
+from housemates.sim.control import control_size
 from housemates.sim.rules import Rules
 from housemates.sim.state import MUST_DECIDE, OUTCOMES, TIMEOUT
 from housemates.tasks.actions import ACTIONS
@@ -62,9 +62,10 @@ def make(
         task: `tidy_house`, `set_table` or `prepare_groceries`.
         robots: 1 to 4.
         split: homes and episodes to play: `train`, `dev`, `eval` or `test`.
-        observations: a list of depth (metres), rgb, segmentation, state, predicates, gps_compass and window
-            (docs/concepts/observations.md); or one word of `housemates train --observations` for what its policies see: "depth"
-            is depth and state, "rgb" rgb and state, "state" state and predicates, "predicates" and "blind" (state) alone.
+        observations: a list of depth (metres), rgb, segmentation, state, predicates, gps_compass, laser, laser_robots,
+            track, egomotion, receptacles and window (docs/concepts/observations.md); or one word of `housemates train
+            --observations` for what its policies see: "depth" is depth and state, "rgb" rgb and state, "state" state and
+            predicates, "predicates" and "blind" (state) alone.
         size: side of the pictures, pixels.
         control: `skills` (25 decisions) or `low_level` (ten numbers, docs/concepts/control.md).
         every_tick: return after each simulation step instead of running until somebody must decide.
@@ -177,13 +178,15 @@ class HomeEnv(ParallelEnv):
 
     def _low_level(self, actions: Mapping[str, Any]) -> float:
         """One `Batch.control`; returns the reward of this call."""
-        chosen = np.zeros((1, self.batch.robots, NUMBERS), np.float32)
+        chosen = np.zeros((1, self.batch.robots, control_size(self.batch.robot)), np.float32)
         for r, agent in enumerate(self.possible_agents):
             if agent not in actions:
-                raise ValueError(f"{agent} was given no action - give {NUMBERS} numbers from -1 to 1")
+                raise ValueError(f"{agent} was given no action - give {control_size(self.batch.robot)} numbers from -1 to 1")
             action = np.asarray(actions[agent], np.float32)
-            if action.shape != (NUMBERS,) or not np.isfinite(action).all():
-                raise ValueError(f"{agent} was given {actions[agent]!r} - give {NUMBERS} numbers from -1 to 1")
+            if action.shape != (control_size(self.batch.robot),) or not np.isfinite(action).all():
+                raise ValueError(
+                    f"{agent} was given {actions[agent]!r} - give {control_size(self.batch.robot)} numbers from -1 to 1"
+                )
             chosen[0, r] = action
         return float(self.batch.control(chosen).reward[0, 0])
 

@@ -12,7 +12,7 @@ from gymnasium import spaces
 from housemates.envs.loading import load_homes, load_set
 from housemates.homes.home import Home
 from housemates.sim.batch import Batch
-from housemates.sim.control import NUMBERS
+from housemates.sim.control import control_size
 from housemates.sim.rules import Rules
 from housemates.sim.sensors import SENSORS, sensor_names
 from housemates.tasks.actions import ACTIONS
@@ -66,7 +66,7 @@ def observation_space(names: Sequence[str], robots: int, size: int, control: str
 
 def action_space(control: str) -> spaces.Space:
     """One of 25 decisions, or ten numbers from -1 to 1."""
-    return spaces.Discrete(len(ACTIONS)) if control == "skills" else spaces.Box(-1.0, 1.0, (NUMBERS,), np.float32)
+    return spaces.Discrete(len(ACTIONS)) if control == "skills" else spaces.Box(-1.0, 1.0, (control_size(),), np.float32)
 
 
 def _space(name: str, robots: int, size: int) -> spaces.Box:

@@ -32,7 +32,7 @@ from housemates.envs.spaces import (
 from housemates.envs.watch import picture
 from housemates.homes.home import Home
 from housemates.sim.batch import Batch, Step
-from housemates.sim.control import NUMBERS
+from housemates.sim.control import control_size
 from housemates.sim.rules import Rules
 from housemates.sim.state import TIMEOUT
 from housemates.tasks.actions import ACTIONS
@@ -70,9 +70,10 @@ def make_vec(
             with `act(obs, memory)` and `initial_memory(n)`; or a list with one of these for each other robot.
         robots: robots in a home, the learner included: 1 to 4.
         split: homes and episodes to play: `train`, `dev`, `eval` or `test`.
-        observations: a list of depth (metres), rgb, segmentation, state, predicates, gps_compass and window
-            (docs/concepts/observations.md); or one word of `housemates train --observations` for what its policies see: "depth"
-            is depth and state, "rgb" rgb and state, "state" state and predicates, "predicates" and "blind" (state) alone.
+        observations: a list of depth (metres), rgb, segmentation, state, predicates, gps_compass, laser, laser_robots,
+            track, egomotion, receptacles and window (docs/concepts/observations.md); or one word of `housemates train
+            --observations` for what its policies see: "depth" is depth and state, "rgb" rgb and state, "state" state and
+            predicates, "predicates" and "blind" (state) alone.
         size: side of the pictures, pixels.
         control: `skills` (25 decisions) or `low_level` (ten numbers, docs/concepts/control.md).
         seed: of the first episodes; `reset(seed=...)` starts again from another.
@@ -184,11 +185,11 @@ class HomesEnv(VectorEnv):
     def _check(self, actions: np.ndarray) -> np.ndarray:
         """Actions of all robots: the learner's as given, nothing yet for the partners."""
         given, low_level = np.asarray(actions), self.control == "low_level"
-        shape = (self.num_envs, NUMBERS) if low_level else (self.num_envs,)
+        shape = (self.num_envs, control_size(self.batch.robot)) if low_level else (self.num_envs,)
         if given.shape != shape:
             raise ValueError(f"actions must have shape {shape}, got {given.shape}")
         if low_level:
-            chosen = np.zeros((self.num_envs, self.batch.robots, NUMBERS), np.float32)
+            chosen = np.zeros((self.num_envs, self.batch.robots, control_size(self.batch.robot)), np.float32)
         elif given.dtype.kind not in "iu":
             raise ValueError(f"actions must be integers in 0..{len(ACTIONS) - 1}, got {given.dtype}")
         elif given.min() < 0 or given.max() >= len(ACTIONS):

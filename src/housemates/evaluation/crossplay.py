@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from housemates.agents import agent as registry
-from housemates.agents.actors import Actor, check_robots, load_actors
+from housemates.agents.actors import Actor, check_robots, inference, load_actors
 from housemates.agents.agent import Agent
 from housemates.evaluation.holdouts import budget, origin, run_of
 from housemates.evaluation.play import Played, play
@@ -74,7 +74,7 @@ def controls(agent: Agent, holdouts: Sequence[Agent], robots: int = 2) -> list[P
 
 def identity(partner: Agent) -> tuple[str, str, int]:
     """What makes a partner the same one wherever it lies and whatever it is called."""
-    if partner.kind in ("learned", "latent"):
+    if partner.trained:
         return ("policy", partner.meta.get("sha256") or partner.path, partner.latent)
     return (partner.kind, partner.script or partner.path, -1)
 
@@ -144,7 +144,10 @@ def crossplay(
         "seed": seed,
         "greedy": greedy,
     }
-    return join_rows(_rows(pair, played, played.team == k, episodes, alone, common, len(which)) for k, pair in enumerate(pairs))
+    paths = [{"inference": inference(team)} for team in teams]
+    return join_rows(
+        _rows(pair, played, played.team == k, episodes, alone, common | paths[k], len(which)) for k, pair in enumerate(pairs)
+    )
 
 
 def solo_steps(
@@ -175,7 +178,7 @@ def _rows(
         "evaluation": pair.evaluation,
         "control": pair.control,
         "agent": agent.name,
-        "method": agent.script or agent.meta.get("method", agent.kind),
+        "method": method_of(agent),
         "agent_seed": int(agent.meta.get("seed", -1)),
         "observations": agent.meta.get("observations", ""),
         "decisions": budget(agent),
@@ -205,9 +208,15 @@ def _rows(
     return make_rows({name: [value] * n for name, value in same.items()} | each)
 
 
+def method_of(agent: Agent) -> str:
+    """What made an agent, as rows name it; one that looks ahead is another method, so that tables have rows of its own."""
+    method = agent.script or agent.meta.get("method", agent.kind)
+    return method if agent.look_ahead is None else f"{method} + {agent.look_ahead.title}"
+
+
 def run_name(partner: Agent) -> str:
     """What trained a partner: its run; a script or a function by its own name."""
-    if partner.kind not in ("learned", "latent"):
+    if not partner.trained:
         return partner.name
     return str(partner.meta.get("run") or partner.name.rpartition("/")[0] or partner.name)
 

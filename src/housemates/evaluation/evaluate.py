@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from housemates.agents import agent as registry
-from housemates.agents.agent import Agent, resolve_all
+from housemates.agents.agent import Agent, looking, resolve_all
 from housemates.envs.loading import load_homes, load_set, progress
 from housemates.evaluation.crossplay import Pair, check_count, crossplay, pair_up
 from housemates.evaluation.holdouts import holdouts as all_holdouts
@@ -25,6 +25,7 @@ from housemates.evaluation.resume import Kept, kept_beside
 from housemates.evaluation.rows import write_rows
 from housemates.homes.sources import resolve_homes
 from housemates.io import check_place
+from housemates.lookahead.settings import LookAhead
 from housemates.methods import METHODS
 from housemates.run_folder import RECORDINGS, RunFolder
 from housemates.runs.run import read
@@ -66,6 +67,7 @@ def evaluate(
     seed: int = 0,
     greedy: bool = False,
     robots: int = 2,
+    look_ahead: bool | str = False,
     threads: int | None = None,
     out: Path | str | None = None,
     quiet: bool = False,
@@ -73,7 +75,8 @@ def evaluate(
     """Let an agent play every episode with every partner; returns one row per game and a summary of them.
 
     run: the folder of a complete run. Its rows and a few games as recordings are written into it. agents: anybody else instead,
-    by name; their rows are written only if `out` names a file. Everything else as `housemates evaluate --help` says. An
+    by name; their rows are written only if `out` names a file. look_ahead: the agents look ahead before they act near a partner
+    (True, or one of `lookahead.settings.VARIANTS`); partners do not. Everything else as `housemates evaluate --help` says. An
     interrupted evaluation keeps the games that were played, and the same call plays the others.
     """
     registry.allow(allow)
@@ -83,9 +86,10 @@ def evaluate(
     folders, file = [Path(folder) for folder in holdouts], Path(out) if out else None
     if run is not None:
         what, rules, pairs = of_run(Path(run), partners, folders, members, task)
-        file = file or RunFolder(Path(run)).rows(split, greedy)
+        file = file or rows_file(Path(run), split, greedy, look_ahead)
     else:
         what, rules, pairs = of_list(agents, partners, folders, task, robots)
+    pairs = look_ahead_pairs(pairs, look_ahead)
     if file is not None:
         check_place(file)
     homes = load_homes(split, not quiet)
@@ -108,6 +112,28 @@ def evaluate(
         save_examples(recordings, pairs, played, homes, rules, episodes, seed, greedy)
     zero_shot = all(pair.agent.meta.get("zero_shot", True) for pair in pairs)
     return Evaluation(what, rows, summarise(rows), file, recordings, zero_shot)
+
+
+def as_look_ahead(look_ahead: bool | str) -> LookAhead | None:
+    """The look-ahead that is meant: the usual one, one of VARIANTS, or none."""
+    if not look_ahead:
+        return None
+    return LookAhead() if look_ahead is True else LookAhead(look_ahead)  # ty: ignore[invalid-argument-type]
+
+
+def look_ahead_pairs(pairs: Sequence[Pair], look_ahead: bool | str) -> list[Pair]:
+    """The same pairs, but their agents look ahead; without the scripted control, whose games are those of any evaluation."""
+    ahead = as_look_ahead(look_ahead)
+    if ahead is None:
+        return list(pairs)
+    return [replace(pair, agent=looking(pair.agent, ahead)) for pair in pairs if pair.control != "solo"]
+
+
+def rows_file(run: Path, split: str, greedy: bool, look_ahead: bool | str) -> Path:
+    """Where the rows of a run are written; those with look-ahead beside those without."""
+    file = RunFolder(run).rows(split, greedy)
+    ahead = as_look_ahead(look_ahead)
+    return file if ahead is None else file.with_name(f"{file.stem}-lookahead_{ahead.variant}{file.suffix}")
 
 
 @contextmanager

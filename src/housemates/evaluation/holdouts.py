@@ -31,7 +31,7 @@ from housemates.tasks.tasks import get_task
 
 def run_of(partner: Agent) -> Path | None:
     """The folder of the run that a learned partner lies in, if it lies in one."""
-    return run_around(partner.path) if partner.kind in ("learned", "latent") else None
+    return run_around(partner.path) if partner.trained else None
 
 
 def origin(agent: Agent) -> dict[str, Any]:
@@ -55,7 +55,7 @@ def _preset(agent: Agent) -> str:
 
 
 def _pixels(agent: Agent) -> int:
-    if agent.kind not in ("learned", "latent"):
+    if not agent.trained:
         return 0
     if not is_policy(agent.path):
         return UNKNOWN
@@ -65,7 +65,7 @@ def _pixels(agent: Agent) -> int:
 
 def _budgets(agent: Agent) -> dict[str, int]:
     meta = agent.meta
-    if agent.kind not in ("learned", "latent"):
+    if not agent.trained:
         return dict.fromkeys(BUDGETS, 0)
     if BUDGETS[0] in meta:
         return {name: int(meta[name]) for name in BUDGETS}
@@ -85,7 +85,7 @@ def _population(agent: Agent, unit: str) -> int:
         return 0
     spent: dict[str, int] = {}
     for partner in registry.read_partners(RunFolder(run).partners, run):
-        if partner.kind in ("learned", "latent"):
+        if partner.trained:
             place = str(run_of(partner) or partner.path)
             spent[place] = max(spent.get(place, UNKNOWN), int(partner.meta.get(unit, UNKNOWN)))
     return UNKNOWN if UNKNOWN in spent.values() else sum(spent.values())

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from housemates.agents.agent import BEST_RESPONSE
+from housemates.agents.agent import BEST_RESPONSE, TRAINED
 from housemates.evaluation.rows import AGENT, COLUMNS, PARTNER
 from housemates.sim.rules import Rules
 
@@ -33,7 +33,7 @@ TEAM = "gt_coord"
 """Method of teams that were trained together."""
 SHIPPED = re.compile(r"^\w+/(?:examples|holdouts)/(.+)-\d+$")
 """A member of a team that comes with the package: its run."""
-SCRIPTED, LEARNED = "script", ("learned", "latent")
+SCRIPTED, LEARNED = "script", TRAINED
 """Kinds of partners that the paper's table 5 tells apart."""
 
 

@@ -161,8 +161,8 @@ class Games:
         """What was decided in the last call of `ask`."""
 
     def _seat(self) -> list[Actor]:
-        """Note who sits at every seat [T, R] of the teams; returns an actor for each policy."""
-        found: dict[int, Actor] = {}
+        """Note who sits at every seat [T, R] of the teams; returns an actor for each policy and way of looking ahead."""
+        found: dict[object, Actor] = {}
         shape = (len(self.teams), self.batch.robots)
         self.actor_of, self.script_of = np.full(shape, NOBODY), np.zeros(shape, np.int16)
         self.latent_of, self.blind_of = np.zeros(shape, np.int64), np.zeros(shape, np.bool_)
@@ -172,8 +172,9 @@ class Games:
                 if actor.policy is None:
                     self.script_of[t, seat] = script(actor.script)
                 else:
-                    found.setdefault(id(actor.policy), actor)
-                    self.actor_of[t, seat] = list(found).index(id(actor.policy))
+                    key = id(actor.policy), actor.look_ahead
+                    found.setdefault(key, actor)
+                    self.actor_of[t, seat] = list(found).index(key)
         return list(found.values())
 
     def play(self, progress: Callable[[int, int], None] | None) -> Played:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from housemates.agents import agent as registry
-from housemates.agents.agent import BEST_RESPONSE, Agent
+from housemates.agents.agent import BEST_RESPONSE, TRAINED, Agent
 from housemates.evaluation.crossplay import Pair, controls, identity, pair_up, run_name, trained_with
 from housemates.evaluation.metrics import TEAM
 from housemates.run_folder import RunFolder
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 ENDS = ("success", "collision", "timeout")
 """How games end, in the order of a line of the summary."""
-TITLES = {"train_pop": "with the partners of its training", "zsc": "zero-shot, with strangers", "human": "with people"}
+TITLES = {"train_pop": "with the partners of its training", "zsc": "zero-shot, with held-out partners", "human": "with people"}
 TITLES |= {"best_response": "best response to its partner"}
 WORDS = {
     "blind": "the agent cannot sense its partner",
@@ -94,7 +94,7 @@ def summary(rows: pa.Table) -> list[Line]:
     """
     columns = {name: rows.column(name).to_numpy(zero_copy_only=False) for name in rows.column_names if name != "subgoals"}
     plain = columns["control"] == ""
-    script, learned = columns["partner_kind"] == "script", np.isin(columns["partner_kind"], ("learned", "latent"))
+    script, learned = columns["partner_kind"] == "script", np.isin(columns["partner_kind"], TRAINED)
     lines = []
 
     def add(what: str, mine: np.ndarray) -> None:

@@ -118,10 +118,11 @@ def kept_beside(
         digest.update(f"{name} {array.dtype} {array.shape}".encode() + array.tobytes())
     for partner in everybody:
         digest.update(f"{partner.kind} {partner.script} {partner.latent} {partner.meta.get('sha256', '')}".encode())
-        if partner.kind in ("learned", "latent"):
+        digest.update(repr(partner.look_ahead).encode())
+        if partner.trained:
             digest.update((Path(partner.path) / DESCRIPTION).read_bytes())
     package = Path(__file__).parents[1]
-    acting = (path for name in ("agents", "fused", "policies") for path in sorted(package.glob(f"{name}/*.py")))
+    acting = (path for name in ("agents", "fused", "lookahead", "policies") for path in sorted(package.glob(f"{name}/*.py")))
     for source in (package / "evaluation" / "play.py", *acting):
         digest.update(hashlib.sha256(source.read_bytes()).digest())
     teams = [([names[pair.agent], *(names[p] for p in pair.partners)], pair.control == "blind") for pair in pairs]

@@ -70,6 +70,7 @@ COLUMNS = {
     "distance_agent": "double",
     "distance_partner": "double",
     "solo_steps": "int32",
+    "inference": "string",
 }
 """Name and type of every column, in order.
 
@@ -79,10 +80,11 @@ whatever trained the partner, so that members of one run can be counted as one s
 part in the agent's training. episode: index into the split. robot: which robot the agent moved. total: the paper's literal
 return. subgoals: one entry per sub-goal of the task.
 idle_*: steps in which nothing was done, distance_*: metres driven; of all partners together. solo_steps: what the scripted
-solo robot needs alone from the same start, -1 where it does not succeed or nobody asked.
+solo robot needs alone from the same start, -1 where it does not succeed or nobody asked. inference: what computed the
+networks' decisions, `fused`, `torch` or `both` (see `agents.actors.inference`); empty if not known or no network decided.
 """
 
-LATER = {"preset": "", "pixels": UNKNOWN} | dict.fromkeys(BUDGETS, UNKNOWN)
+LATER = {"preset": "", "pixels": UNKNOWN, "inference": ""} | dict.fromkeys(BUDGETS, UNKNOWN)
 """Columns that rows of earlier versions do not have, and what stands there instead: not known."""
 
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from housemates.evaluation.metrics import SCRIPTED, Rows, agent_runs, natural
+from housemates.agents.agent import WRITTEN
+from housemates.evaluation.metrics import Rows, agent_runs, natural
 
 RESAMPLES = 10_000
 LEVEL = 0.95
@@ -101,7 +102,7 @@ def _design(rows: Rows, partners: list[str]) -> tuple[np.ndarray, np.ndarray]:
     for partner in partners:
         first = int(np.flatnonzero(rows["partner"] == partner)[0])
         kind, run = str(rows["partner_kind"][first]), str(rows["partner_run"][first]) or partner
-        fixed = kind in (SCRIPTED, "random", "function")
+        fixed = kind in WRITTEN
         strata.append(f"{kind}/{partner}" if fixed else f"learned/{rows['partner_observations'][first]}")
         runs.append(partner if fixed else run)
     return np.unique(strata, return_inverse=True)[1], np.unique(runs, return_inverse=True)[1]

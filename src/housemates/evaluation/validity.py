@@ -19,7 +19,7 @@ from housemates.sim.batch import Batch
 from housemates.sim.rules import ARRIVE, NAVIGATION_CAP, SPEEDS, Rules
 from housemates.sim.scripts import script
 from housemates.sim.skills import OPEN_ENOUGH
-from housemates.sim.state import COLLISION_END, STATE, SUCCESS, TIMEOUT
+from housemates.sim.state import COLLISION_END, SUCCESS, TIMEOUT
 from housemates.sim.world import World, pack
 from housemates.tasks.actions import ENTITIES, MOVE_FORWARD, NAVIGATE, NO_OP, OPEN, PICK, PLACE, REACH, TURN_LEFT, TURN_RIGHT
 from housemates.tasks.episodes import SEEDS, Episodes, generate_episodes, with_approach
@@ -91,7 +91,7 @@ def search(
         if turn == effort.rounds or not len(open_ones):
             break
         which = np.repeat(open_ones, effort.branches)
-        nodes, strategy = np.empty(len(which), STATE), np.empty(len(which), np.int64)
+        nodes, strategy = np.empty(len(which), roots.dtype), np.empty(len(which), np.int64)
         for row, e in enumerate(which):
             _, kept, mine = pools[e][rng.integers(len(pools[e]))]
             # Late decision points matter most in a crash: draw them more often than early ones.
@@ -147,10 +147,12 @@ def deviation(rng: np.random.Generator) -> np.ndarray:
 def play(batch: Batch, nodes: np.ndarray, strategy: np.ndarray, program: np.ndarray, rng: np.random.Generator) -> Played:
     """Play branches to their end: from nodes [n] through program [n, LENGTH], then straight on by strategy [n]."""
     n = len(nodes)
-    game = Batch(batch.episodes, batch.homes, n, batch.robots, batch.rules, autoreset=False, world=batch.world)
+    game = Batch(
+        batch.episodes, batch.homes, n, batch.robots, batch.rules, autoreset=False, world=batch.world, robot=batch.robot
+    )
     game.records[:] = nodes
     at, chosen = np.full(n, -1), np.full(n, -1)
-    kept, count = np.empty((n, KEPT), STATE), np.zeros(n, np.int64)
+    kept, count = np.empty((n, KEPT), batch.records.dtype), np.zeros(n, np.int64)
     actions = np.full((n, batch.robots), -1)
     rows = np.arange(n)
     while True:

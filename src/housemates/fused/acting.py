@@ -18,7 +18,7 @@ from housemates.fused.inputs import order_picture, padded, write_features
 from housemates.fused.layout import GRID, MERGE_WIDTH, PATCH_WIDTH, Sizes
 from housemates.fused.lstm import lstm_forward
 from housemates.fused.pictures import LAST
-from housemates.fused.pointwise import FAST, ONE, ZERO, F, add_bias, bias_relu, exp, to_floats
+from housemates.fused.pointwise import ONE, ZERO, F, add_bias, bias_relu, exp, loop, to_floats
 from housemates.policies.encoders import PATCH
 from housemates.policies.policy import Policy
 
@@ -236,7 +236,7 @@ def _judge(rows, core, privileged, sizes, places, numbers, work, at, value):
         value[rows[i]] = total
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@loop
 def _choose(logits, drawn, greedy, scratch):
     """An action and its log probability from logits [A]: the likeliest, or by inverting the cumulative distribution at a
     uniform number; scratch [>= A] is overwritten."""

@@ -5,15 +5,14 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
-from housemates.fused.pointwise import FAST, F
+from housemates.fused.pointwise import F, loop
 
 BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-5
 """Of Adam; the betas are torch's defaults."""
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@loop
 def norm(gradient):
     """Euclidean norm of gradient [n] float32; infinite where float32 does not hold its square, as torch's."""
     total = 0.0
@@ -22,7 +21,7 @@ def norm(gradient):
     return math.sqrt(np.float64(F(total)))
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@loop
 def adam(weights, gradient, first, second, step, rate, max_grad_norm):
     """Scale a gradient [n] down to at most max_grad_norm and take Adam's step number `step` (from 1); returns the norm before.
 

@@ -132,21 +132,21 @@ def _sgemm(typing, ta, tb, m, n, k, a, b, beta, c):
     return types.void(ta, tb, m, n, k, a, b, beta, c), build
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def product(x, weight, beta, y):
     """y [m, n] = x [m, k] weight [n, k]^T + beta y: a layer's outputs from a torch layer's weight."""
     if y.size:
         _sgemm(TRANSPOSED, NORMAL, y.shape[1], y.shape[0], x.shape[1], weight, x, beta, y)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def plain(x, weight, beta, y):
     """y [m, n] = x [m, k] weight [k, n] + beta y: outputs from a transposed weight, and gradients of inputs from a weight."""
     if y.size:
         _sgemm(NORMAL, NORMAL, y.shape[1], y.shape[0], x.shape[1], weight, x, beta, y)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def outer(dy, x, beta, dweight):
     """dweight [n, k] = dy [m, n]^T x [m, k] + beta dweight: gradients of a weight over m rows."""
     if dweight.size:

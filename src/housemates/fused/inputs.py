@@ -45,7 +45,7 @@ def block_order(sizes: Sizes) -> np.ndarray:
     return np.array([y * PATCH * line + x * PATCH * sizes.channels for y, x in corners], np.int64)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy", _nrt=False)
 def write_features(raw, latent, sizes, out):
     """Features out [inputs] of one robot's vectors raw [raw] and latent, as `networks.Encoder.vectors` makes them."""
     at = 0
@@ -69,14 +69,14 @@ def write_features(raw, latent, sizes, out):
         out[at + j] = ONE if j == latent else ZERO
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy", _nrt=False)
 def all_features(raw, latent, sizes, out):
     """`write_features` for raw [n, raw] and latent [n] into out [n, padded inputs]."""
     for i in range(raw.shape[0]):
         write_features(raw[i], latent[i], sizes, out[i])
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy", _nrt=False)
 def order_picture(picture, corners, sizes, out):
     """One picture [words] uint64 (eight pixels' bytes each) in block order, out likewise; corners: see `block_order`."""
     line, width = sizes.pixels * sizes.channels // WORD, PATCH * sizes.channels // WORD
@@ -90,7 +90,7 @@ def order_picture(picture, corners, sizes, out):
             start += line
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy", _nrt=False)
 def order_pictures(pictures, corners, sizes, out):
     """`order_picture` for pictures [n, words] uint64."""
     for i in range(pictures.shape[0]):

@@ -100,8 +100,8 @@ def unsupported(config: PolicyConfig) -> str:
         return f"network '{config.network}'"
     if len(config.pictures) > 1:
         return "two kinds of pictures"
-    if config.memory != "lstm" or config.layers > 1:
-        return f"memory '{config.memory}' of {config.layers} layers"
+    if config.layers > 1:
+        return f"memory of {config.layers} layers"
     if config.branches:
         return "branches"
     if config.hidden % WIDTH:

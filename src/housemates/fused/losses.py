@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from housemates.fused.pointwise import FAST, HALF, ONE, ZERO, F, exp, sigmoid
+from housemates.fused.pointwise import FAST, HALF, ONE, ZERO, F, exp, loop, sigmoid
 
 LOSSES = ("policy_loss", "value_loss", "entropy", "approx_kl", "clip_fraction", "auxiliary_loss")
 """What `losses_and_gradients` adds up, in this order."""
@@ -107,7 +107,7 @@ def losses_and_gradients(at, decisions, weights, sizes, out, value, total):
         total[j] += sums[j] / n
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@loop
 def _auxiliary(at, bits, weight, sizes, out):
     """Binary cross-entropy of the last columns of out [n, heads], which become gradients; returns its sum over decisions."""
     first, count = sizes.heads - sizes.bits, sizes.bits

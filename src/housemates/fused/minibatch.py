@@ -17,7 +17,7 @@ from housemates.fused.layout import MERGE_WIDTH, PATCH_WIDTH, Sizes
 from housemates.fused.losses import losses_and_gradients
 from housemates.fused.lstm import lstm_backward, lstm_forward
 from housemates.fused.pictures import SLICE, pictures_backward, pictures_forward
-from housemates.fused.pointwise import ONE, ZERO, add_bias, bias_relu, column_sums, relu_gradient, take_rows
+from housemates.fused.pointwise import ONE, ZERO, add_bias, bias_relu, column_sums, relu_gradient, take_rows, transpose
 from housemates.policies.encoders import PATCH
 
 
@@ -55,6 +55,8 @@ class Room(NamedTuple):
     """[n, H], tanh of the cells."""
     before: np.ndarray
     """[n, H], h before each decision."""
+    past: np.ndarray
+    """[H, 4H], the memory's matrix of its own output, transposed."""
     core: np.ndarray
     """[n, H], h after it."""
     dcore: np.ndarray
@@ -97,6 +99,7 @@ def make_room(sizes: Sizes, n: int) -> Room:
         dencoded=empty(n, sizes.encoded),
         gates=empty(n, 4 * hidden),
         **{name: empty(n, hidden) for name in ("start", "cell", "shown", "before", "core", "dcore", "dcell")},
+        past=empty(hidden, 4 * hidden),
         heads=empty(n, sizes.heads),
         privileged=empty(informed, sizes.privileged),
         mixed=empty(informed, hidden),
@@ -173,7 +176,8 @@ def _remember(at, counts, rollout, sizes, offsets, theta, room):
     """The memory over all times: room.encoded [n, E] to room.core [n, H]. One product for all inputs, one small one a time."""
     n, hidden = at.size, sizes.hidden
     product(room.encoded[:n], matrix(theta, offsets.fresh, 4 * hidden, sizes.encoded), ZERO, room.gates[:n])
-    past = matrix(theta, offsets.past, 4 * hidden, hidden)
+    # Few rows multiply faster by the transposed matrix: it need not be put in order for every time.
+    transpose(matrix(theta, offsets.past, 4 * hidden, hidden), room.past)
     bias = np.empty(4 * hidden, np.float32)
     for j in range(4 * hidden):
         bias[j] = theta[offsets.fresh_bias + j] + theta[offsets.past_bias + j]
@@ -183,7 +187,7 @@ def _remember(at, counts, rollout, sizes, offsets, theta, room):
     for t in range(counts.size):
         high = low + counts[t]
         going = counts[t + 1] if t + 1 < counts.size else 0
-        product(room.before[low:high], past, ONE, room.gates[low:high])
+        plain(room.before[low:high], room.past, ONE, room.gates[low:high])
         old = _cells_before(t, low, counts, room)
         lstm_forward(room.gates[low:high], bias, old, room.cell[low:high], room.shown[low:high], room.core[low:high])
         room.before[high : high + going] = room.core[low : low + going]

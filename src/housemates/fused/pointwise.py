@@ -13,6 +13,10 @@ from numba.extending import intrinsic
 
 FAST = {"reassoc", "contract", "arcp", "nsz"}
 """Sums may be reordered for vector code; what is not a number stays so, since training looks for it."""
+loop = njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy", _nrt=False)
+"""Compiles a loop that allocates nothing: without numba's reference counts, which would change with every row."""
+SQUARE = 16
+"""Side of what `transpose` turns at once."""
 F = np.float32
 ZERO, HALF, ONE, MINUS = F(0), F(0.5), F(1), F(-1)
 # tanh as a rational function of degree 13 over 6 (the coefficients of Eigen), exact to some units of the last place.
@@ -84,7 +88,7 @@ def exp(x):
     return (p * r * r + r + ONE) * _power_of_two(np.int32(k))
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@loop
 def bias_relu(y, bias):
     """y [n, m] = max(y + bias [m], 0)."""
     for i in range(y.shape[0]):
@@ -93,7 +97,7 @@ def bias_relu(y, bias):
             row[j] = max(row[j] + bias[j], ZERO)
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@loop
 def add_bias(y, bias):
     """y [n, m] += bias [m]."""
     for i in range(y.shape[0]):
@@ -102,7 +106,7 @@ def add_bias(y, bias):
             row[j] += bias[j]
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@loop
 def relu_gradient(dy, y):
     """dy [n, m] becomes 0 where the output y [n, m] of a relu is 0."""
     for i in range(y.shape[0]):
@@ -111,7 +115,7 @@ def relu_gradient(dy, y):
             row[j] = row[j] if out[j] > ZERO else ZERO
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@loop
 def column_sums(dy, out):
     """out [m] += sums of the columns of dy [n, m]: gradients of a bias."""
     for i in range(dy.shape[0]):
@@ -120,7 +124,7 @@ def column_sums(dy, out):
             out[j] += row[j]
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@loop
 def take_rows(source, at, out):
     """out [n, m] = source [N, m] at rows at [n]."""
     for i in range(at.size):
@@ -129,14 +133,25 @@ def take_rows(source, at, out):
             to[j] = row[j]
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@loop
+def transpose(source, out):
+    """out [m, n] = source [n, m] transposed, in squares that stay in a core's nearest cache."""
+    n, m = source.shape
+    for low in range(0, n, SQUARE):
+        for left in range(0, m, SQUARE):
+            for j in range(left, min(left + SQUARE, m)):
+                for i in range(low, min(low + SQUARE, n)):
+                    out[j, i] = source[i, j]
+
+
+@loop
 def to_floats(levels, scale, out):
     """out [m] = scale * levels [m] uint8."""
     for j in range(out.size):
         out[j] = F(levels[j]) * scale
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@loop
 def take_bytes(source, at, scale, out):
     """out [n, m] = scale * source [N, m] uint8 at rows at [n]."""
     for i in range(at.size):

@@ -94,66 +94,6 @@ def block_polygons(polygons, corners, radius, origin_x, origin_z, cell, free):
 
 
 @njit(cache=True, nogil=True)
-def discs_touch(x0, z0, radius0, x1, z1, radius1):
-    """Whether two discs on the floor touch; metres."""
-    dx, dz = x1 - x0, z1 - z0
-    reach = radius0 + radius1 + TOUCH
-    return dx * dx + dz * dz <= reach * reach
-
-
-@njit(cache=True, nogil=True)
-def point_segment_distance(point, start, end):
-    """Metres from point f64[D] to the segment between start f64[D] and end f64[D]."""
-    along, length = 0.0, 0.0
-    for i in range(point.shape[0]):
-        edge = end[i] - start[i]
-        along += (point[i] - start[i]) * edge
-        length += edge * edge
-    t = min(1.0, max(0.0, along / length)) if length > 0.0 else 0.0
-    total = 0.0
-    for i in range(point.shape[0]):
-        gap = point[i] - start[i] - t * (end[i] - start[i])
-        total += gap * gap
-    return sqrt(total)
-
-
-@njit(cache=True, nogil=True)
-def segment_segment_distance(start0, end0, start1, end1):
-    """Metres between two segments in D dimensions; all four points f64[D]."""
-    a, b, c, d, e = 0.0, 0.0, 0.0, 0.0, 0.0
-    for i in range(start0.shape[0]):
-        u, v, w = end0[i] - start0[i], end1[i] - start1[i], start0[i] - start1[i]
-        a, b, c, d, e = a + u * u, b + u * v, c + v * v, d + u * w, e + v * w
-    # The distance is convex in (s, t): it is smallest at an end of either segment, or where the two lines come closest.
-    nearest = min(
-        min(point_segment_distance(start0, start1, end1), point_segment_distance(end0, start1, end1)),
-        min(point_segment_distance(start1, start0, end0), point_segment_distance(end1, start0, end0)),
-    )
-    parallel = a * c - b * b
-    if parallel > 1e-12 * a * c:
-        s, t = (b * e - c * d) / parallel, (a * e - b * d) / parallel
-        if 0.0 <= s <= 1.0 and 0.0 <= t <= 1.0:
-            total = 0.0
-            for i in range(start0.shape[0]):
-                gap = start0[i] + s * (end0[i] - start0[i]) - start1[i] - t * (end1[i] - start1[i])
-                total += gap * gap
-            nearest = min(nearest, sqrt(total))
-    return nearest
-
-
-@njit(cache=True, nogil=True)
-def disc_touches_capsule(center, disc_radius, start, end, capsule_radius):
-    """Whether a disc or sphere (center f64[D]) touches a capsule (segment start to end f64[D]); metres."""
-    return point_segment_distance(center, start, end) <= disc_radius + capsule_radius + TOUCH
-
-
-@njit(cache=True, nogil=True)
-def capsules_touch(start0, end0, radius0, start1, end1, radius1):
-    """Whether two capsules touch; segment ends f64[D], metres."""
-    return segment_segment_distance(start0, end0, start1, end1) <= radius0 + radius1 + TOUCH
-
-
-@njit(cache=True, nogil=True)
 def point_box_distance(point, center, rotation, half):
     """Metres from point f64[3] to an oriented box, 0 inside; column i of rotation [3, 3] is the box's axis i, half [3]."""
     total = 0.0

@@ -9,7 +9,7 @@ SLACK = 1e-9
 """Rounding allowed for in line-of-sight tests, cells."""
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def obstacle(free, row0, col0, row1, col1):
     """The first blocked cell (row * W + col) that a segment touches, looking from its left or upper end; -1 if none.
 
@@ -45,7 +45,7 @@ def obstacle(free, row0, col0, row1, col1):
     return -1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def sees(free, row0, col0, row1, col1):
     """Whether the straight segment between two continuous grid points touches only free cells of free bool[H, W].
 

@@ -12,9 +12,10 @@ from housemates.config import nearest
 from housemates.evaluation.holdouts import METHOD, read_mark
 from housemates.grid.cells import Cell
 from housemates.methods import METHODS, change_method
+from housemates.plugins import places
 from housemates.run_folder import RunFolder, is_run
 from housemates.runs.presets import PRESETS
-from housemates.tasks.tasks import PAPER_TASKS
+from housemates.tasks.tasks import PAPER_TASKS, TASKS
 from housemates.training.trainer import Training
 
 RUNS, HOLDOUTS = "runs", "holdouts"
@@ -42,10 +43,18 @@ SAME_POPULATION = {"fcp": "sp", "pbt_state": "pbt", "bdp_state": "bdp", "bdp_rgb
 """Methods whose first stage is another's: as trained if both see the same."""
 
 
+def _meant(change: str) -> tuple[str, str]:
+    """The first word of a change, or the whole name of a method (package.module:Class has dots too), and what follows it."""
+    key = change.partition("=")[0]
+    name = max((one for one in METHODS if key.startswith(f"{one}.")), key=len, default=key.partition(".")[0])
+    return name, change[len(name) + 1 :]
+
+
 def _check_change(change: str) -> None:
     """Refuse what no run would take, or what would reach more methods than were meant."""
-    key, equals, text = change.partition("=")
-    name, _, setting = key.partition(".")
+    equals, text = change.partition("=")[1:]
+    name, rest = _meant(change)
+    setting = rest.partition("=")[0]
     if not equals:
         raise ValueError(f"--change {change} - write it as KEY=VALUE, such as ppo.epochs=4")
     if name == "method":
@@ -92,8 +101,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         for preset in (self.preset, self.holdout_preset or self.preset):
-            if preset not in PRESETS:
-                raise ValueError(f"no preset '{preset}' - {nearest(preset, list(PRESETS))}")
+            PRESETS.find(preset)
         for decisions, steps in (("decisions", "steps"), ("holdout_decisions", "holdout_steps")):
             if getattr(self, decisions) is not None and getattr(self, steps) is not None:
                 both = f"--{decisions} and --{steps}".replace("_", "-")
@@ -117,15 +125,19 @@ SMOKE = Settings(
 
 
 def selection(grid: str, methods: Sequence[str] = (), tasks: Sequence[str] = ()) -> list[tuple[str, str]]:
-    """(method, task) of a grid, of some methods and tasks only if they are given."""
+    """(method, task) of a grid, of some methods and tasks only if they are given.
+
+    Methods and tasks of one's own may be given too: a method plays every task that is wanted, a task is played by every method.
+    """
     if grid not in GRIDS:
         raise ValueError(f"no grid '{grid}' - {nearest(grid, list(GRIDS))}")
-    whole = GRIDS[grid]
-    for given, k, what in ((methods, 0, "method"), (tasks, 1, "task")):
-        known = list(dict.fromkeys(pair[k] for pair in whole))
+    whole = list(GRIDS[grid])
+    known = [list(dict.fromkeys(pair[k] for pair in whole)) for k in range(2)]
+    for given, names, table in ((methods, known[0], METHODS), (tasks, known[1], TASKS)):
         for name in given:
-            if name not in known:
-                raise ValueError(f"the grid '{grid}' has no {what} '{name}' - it has: {', '.join(known)}")
+            if name not in names and table.find(name).name in table.own:
+                raise ValueError(f"the grid '{grid}' has no {table.what} '{name}' - it has: {', '.join(names)}")
+    whole += [(m, t) for t in tasks or known[1] for m in methods or known[0] if m not in known[0] or t not in known[1]]
     found = [(m, t) for m, t in whole if (not methods or m in methods) and (not tasks or t in tasks)]
     if not found:
         raise ValueError(f"the grid '{grid}' has none of these methods for these tasks - see --plan without them")
@@ -162,6 +174,7 @@ class Grid:
     def command(self, cell: Cell) -> list[str]:
         """The program that does a cell, or continues it: what a person would type."""
         program, folder, given = [sys.executable, "-m", "housemates"], self.folder(cell), self.settings
+        named = [word for place in places() for word in ("--use", place)]
         begun = is_run(folder)
         if cell.shares:
             return [
@@ -175,16 +188,16 @@ class Grid:
         if cell.kind == "holdout":
             command = ["holdouts", "train", "--task", cell.task, "--seeds", str(cell.seed), "--preset", self.holdout_preset]
             command += ["--out", str(self.root / HOLDOUTS), *self._training(cell)]
-            return [*program, *command]
+            return [*program, *command, *named]
         if cell.kind == "population" and not begun:
             command = ["train", "--method", cell.method, "--task", cell.task, "--seed", str(cell.seed), "--stage", "1"]
             command += ["--preset", given.preset, "--observations", cell.observations]
-            return [*program, *command, *self._training(cell), "--out", str(folder)]
+            return [*program, *command, *self._training(cell), "--out", str(folder), *named]
         if cell.kind in ("population", "agent"):
-            return [*program, "train", "--resume", str(folder), "--stage", "1" if cell.kind == "population" else "2"]
+            return [*program, "train", "--resume", str(folder), "--stage", "1" if cell.kind == "population" else "2", *named]
         command = ["evaluate", str(folder), "--split", given.split, "--episodes", str(given.episodes)]
         command += ["--threads", str(cell.cores), "--out", str(self.rows(cell))]
-        return [*program, *command, *self._partners(cell)]
+        return [*program, *command, *self._partners(cell), *named]
 
     @property
     def holdout_preset(self) -> str:
@@ -196,7 +209,7 @@ class Grid:
         unit, many = cell.budget
         changes = []
         for change in self.settings.change:
-            name, _, rest = change.partition(".")
+            name, rest = _meant(change)
             if name not in METHODS:
                 changes.append(change)
             elif name == cell.method:
@@ -230,7 +243,7 @@ def _check_shared(cells: Iterable[Cell], settings: Settings) -> None:
     """Refuse a change of a method that takes over somebody else's population as it is."""
     taken = {cell.method: cell.shares for cell in cells if cell.shares}
     for change in settings.change:
-        name = change.partition(".")[0]
+        name = _meant(change)[0]
         if name in taken:
             other = SAME_POPULATION[name]
             raise ValueError(f"--change {change} - {name} takes over the population of {other} here: change {other} instead")
@@ -292,4 +305,5 @@ def _seen(method: str, settings: Settings) -> str:
 
 
 def _run(method: str, task: str, seed: int, settings: Settings) -> str:
-    return f"{method}-{task}-{settings.preset}-{seed}"
+    # The name of a class of one's own has a colon, which folders of some systems cannot have.
+    return f"{method.replace(':', '.')}-{task}-{settings.preset}-{seed}"

@@ -73,11 +73,6 @@ def object_type(name: str) -> int:
     return NAMES.index(name)
 
 
-def get_object(name: str) -> HouseholdObject:
-    """An object by its YCB name."""
-    return OBJECTS[object_type(name)]
-
-
 def half_extents() -> np.ndarray:
     """Half extents [10, 3] float32 of all objects by type, metres (x, y up, z as they stand)."""
     return np.array([thing.half for thing in OBJECTS], np.float32)

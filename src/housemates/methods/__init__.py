@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from importlib import metadata
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from housemates.config import change, nearest
+from housemates.config import change
 from housemates.methods.bdp import BDP, BDPSeparate, BDPSettings
 from housemates.methods.discriminator import Diversity
 from housemates.methods.self_play import FCP, PBT, GTCoord, PopulationSettings, SelfPlay, Solo
 from housemates.methods.trajedi import TrajeDi, TrajeDiSettings
-from housemates.plugins import use, used
+from housemates.plugins import Table
 from housemates.policies.config import PolicyConfig
 from housemates.training.method import Method
 
@@ -31,6 +30,8 @@ class NoSettings:
 class MethodSpec:
     """A method as the command line, the run folder and the reports know it."""
 
+    name: str
+    """What users call it; `register_method` gives it."""
     label: str
     """The paper's name."""
     docs: str
@@ -51,75 +52,145 @@ class MethodSpec:
     """Whether it answers one partner only, who may be a holdout: its agents are a measure for others, nobody's rival."""
 
 
-METHODS = {
-    "gt_coord": MethodSpec(
-        "GT Coord",
-        "as many policies as robots, always together: the oracle of partners that know each other",
-        lambda config, robots, seed, settings: GTCoord(config, robots, seed),
-        two_stages=False,
-    ),
-    "solo": MethodSpec(
-        "Solo",
-        "one robot alone",
-        lambda config, robots, seed, settings: Solo(config, robots, seed),
-        two_stages=False,
-        robots=1,
-    ),
-    "sp": MethodSpec("SP", "self-play: each member plays only with itself", SelfPlay, PopulationSettings()),
-    "pbt": MethodSpec("PBT", "members of one population play with random others", PBT, PopulationSettings()),
-    "fcp": MethodSpec("FCP", "the start, middle and end of every self-play member", FCP, PopulationSettings()),
-    "trajedi": MethodSpec("TrajeDi", "PBT that pays members for decisions only they would make", TrajeDi, TrajeDiSettings()),
-    "pbt_state": MethodSpec(
-        "PBT-State", "PBT on the ground-truth predicates (oracle)", PBT, PopulationSettings(), observations="predicates"
-    ),
-    "bdp": MethodSpec("BDP", "one policy with 8 latents, paid for behaviours that can be told apart", BDP, BDPSettings()),
-    "bdp_literal": MethodSpec(
-        "BDP (literal)",
-        "BDP with the paper's own numbers in every preset: no latent logits, one weight throughout, a warm-up of a tenth",
-        BDP,
-        BDPSettings(),
-        fixed=("latents", "weight", "late_weight", "warmup_fraction", "branches", "latent_logit_std"),
-    ),
-    "bdp_no_discriminator": MethodSpec(
-        "BDP-[Discrim]",
-        "ablation: one policy with latents, paid for the task alone",
-        BDP,
-        BDPSettings(weight=0.0),
-        fixed=("weight", "branches"),
-    ),
-    "bdp_no_latent_no_discriminator": MethodSpec(
-        "BDP-[Discrim, Latent]",
-        "ablation: 8 memories and heads behind a shared encoder, paid for the task alone",
-        BDP,
-        BDPSettings(weight=0.0, branches=True),
-        fixed=("weight", "branches"),
-    ),
-    "bdp_shared_encoder": MethodSpec(
-        "BDP-[Latent (Shared Enc)]",
-        "ablation: 8 memories and heads behind a shared encoder, paid for being told apart",
-        BDP,
-        BDPSettings(branches=True),
-        fixed=("branches",),
-    ),
-    "bdp_separate": MethodSpec(
-        "BDP-[Latent (Sep Enc)]", "ablation: 8 separate policies, paid for being told apart", BDPSeparate, Diversity()
-    ),
-    "bdp_rgb": MethodSpec("BDP RGB", "BDP on colour pictures", BDP, BDPSettings(), observations="rgb"),
-    "bdp_state": MethodSpec(
-        "BDP-State", "BDP on the ground-truth predicates (oracle)", BDP, BDPSettings(), observations="predicates"
-    ),
-    "own": MethodSpec("Own", "only stage 2, with the partners that --population names", None),
-    "best_response": MethodSpec(
-        "Best response", "only stage 2, with one partner, who may be a holdout: the measure of BR-Prox", None, one_partner=True
-    ),
-}
-"""All methods by name: those of the package, then those that users have added."""
-OWN = frozenset(METHODS)
-"""Methods of the package, which nobody may replace."""
-GROUP = "housemates.methods"
-"""Entry points of installed packages: a name, and a class or a MethodSpec."""
 ANSWERS = ("begin", "pairs", "bonus", "after_update", "state", "load", "place", "population")
 """What a class must have to be a method (see `training.method.Method`)."""
+
+
+class MethodTable(Table[MethodSpec]):
+    """Methods by name. A user gives a `MethodSpec`, or a class that answers as `Members` does."""
+
+    def fits(self, thing: Any) -> bool:
+        """Whether it is a specification, or a class with all answers."""
+        return isinstance(thing, MethodSpec) or (isinstance(thing, type) and not _lacking(thing))
+
+    def read(self, thing: Any, name: str) -> MethodSpec:
+        """The specification under that name; of a class, what it says of itself."""
+        if not isinstance(thing, MethodSpec):
+            thing = _spec_of(thing)
+        name = name or thing.name
+        if not name or any(letter.isspace() for letter in name):
+            raise ValueError(f"a method cannot be called '{name}' - give it one word")
+        return replace(thing, name=name)
+
+
+def _lacking(method: type) -> list[str]:
+    return [name for name in ANSWERS if not callable(getattr(method, name, None))]
+
+
+def _place(method: Any) -> str:
+    return f"{getattr(method, '__module__', '')}:{getattr(method, '__qualname__', method)}"
+
+
+def _spec_of(method: Any) -> MethodSpec:
+    """What a class says of itself; its name is where it is."""
+    if not isinstance(method, type):
+        raise ValueError(f"{method!r:.60} is no method - give a class, such as a child of housemates.Members")
+    if _lacking(method):
+        raise ValueError(
+            f"{_place(method)} is no method, it has no '{_lacking(method)[0]}' - make it a child of housemates.Members"
+        )
+    settings = getattr(method, "default_settings", NoSettings())
+    if isinstance(settings, type) or not dataclasses.is_dataclass(settings):
+        raise ValueError(f"default_settings of {_place(method)} is {settings!r:.60} - give an object of a frozen dataclass")
+    docs = next(iter((method.__doc__ or "").strip().splitlines()), "")
+    label, stages = getattr(method, "label", method.__name__), bool(getattr(method, "two_stages", True))
+    return MethodSpec(_place(method), label, docs, method, settings, two_stages=stages)
+
+
+METHODS = MethodTable(
+    "method",
+    "housemates.methods",
+    MethodSpec,
+    (
+        MethodSpec(
+            "gt_coord",
+            "GT Coord",
+            "as many policies as robots, always together: the oracle of partners that know each other",
+            lambda config, robots, seed, settings: GTCoord(config, robots, seed),
+            two_stages=False,
+        ),
+        MethodSpec(
+            "solo",
+            "Solo",
+            "one robot alone",
+            lambda config, robots, seed, settings: Solo(config, robots, seed),
+            two_stages=False,
+            robots=1,
+        ),
+        MethodSpec("sp", "SP", "self-play: each member plays only with itself", SelfPlay, PopulationSettings()),
+        MethodSpec("pbt", "PBT", "members of one population play with random others", PBT, PopulationSettings()),
+        MethodSpec("fcp", "FCP", "the start, middle and end of every self-play member", FCP, PopulationSettings()),
+        MethodSpec(
+            "trajedi", "TrajeDi", "PBT that pays members for decisions only they would make", TrajeDi, TrajeDiSettings()
+        ),
+        MethodSpec(
+            "pbt_state",
+            "PBT-State",
+            "PBT on the ground-truth predicates (oracle)",
+            PBT,
+            PopulationSettings(),
+            observations="predicates",
+        ),
+        MethodSpec("bdp", "BDP", "one policy with 8 latents, paid for behaviours that can be told apart", BDP, BDPSettings()),
+        MethodSpec(
+            "bdp_literal",
+            "BDP (literal)",
+            "BDP with the paper's own numbers in every preset: no latent logits, one weight throughout, a warm-up of a tenth",
+            BDP,
+            BDPSettings(),
+            fixed=("latents", "weight", "late_weight", "warmup_fraction", "branches", "latent_logit_std"),
+        ),
+        MethodSpec(
+            "bdp_no_discriminator",
+            "BDP-[Discrim]",
+            "ablation: one policy with latents, paid for the task alone",
+            BDP,
+            BDPSettings(weight=0.0),
+            fixed=("weight", "branches"),
+        ),
+        MethodSpec(
+            "bdp_no_latent_no_discriminator",
+            "BDP-[Discrim, Latent]",
+            "ablation: 8 memories and heads behind a shared encoder, paid for the task alone",
+            BDP,
+            BDPSettings(weight=0.0, branches=True),
+            fixed=("weight", "branches"),
+        ),
+        MethodSpec(
+            "bdp_shared_encoder",
+            "BDP-[Latent (Shared Enc)]",
+            "ablation: 8 memories and heads behind a shared encoder, paid for being told apart",
+            BDP,
+            BDPSettings(branches=True),
+            fixed=("branches",),
+        ),
+        MethodSpec(
+            "bdp_separate",
+            "BDP-[Latent (Sep Enc)]",
+            "ablation: 8 separate policies, paid for being told apart",
+            BDPSeparate,
+            Diversity(),
+        ),
+        MethodSpec("bdp_rgb", "BDP RGB", "BDP on colour pictures", BDP, BDPSettings(), observations="rgb"),
+        MethodSpec(
+            "bdp_state",
+            "BDP-State",
+            "BDP on the ground-truth predicates (oracle)",
+            BDP,
+            BDPSettings(),
+            observations="predicates",
+        ),
+        MethodSpec("own", "Own", "only stage 2, with the partners that --population names", None),
+        MethodSpec(
+            "best_response",
+            "Best response",
+            "only stage 2, with one partner, who may be a holdout: the measure of BR-Prox",
+            None,
+            one_partner=True,
+        ),
+    ),
+)
+"""All methods by name: those of the package, then those that users have added."""
 
 
 def register_method(name: str, method: Any) -> MethodSpec:
@@ -129,12 +200,9 @@ def register_method(name: str, method: Any) -> MethodSpec:
     more facts. Of a class the first line of its docstring, `label` (default: its name), `default_settings` (a frozen dataclass)
     and `two_stages` (default True) are read. A name that you have given before is given anew.
     """
-    if name in OWN:
-        raise ValueError(f"housemates has a method '{name}' already - give yours another name")
-    if not name or any(letter.isspace() for letter in name):
-        raise ValueError(f"a method cannot be called '{name}' - give it one word")
-    METHODS[name] = spec = method if isinstance(method, MethodSpec) else _spec_of(method)
-    return spec
+    if not name:
+        raise ValueError("a method without a name - give it one word")
+    return METHODS.register(method, name)
 
 
 def resolve_method(named: Any) -> str:
@@ -142,69 +210,12 @@ def resolve_method(named: Any) -> str:
 
     A class that has no name yet is registered as module:Class.
     """
-    if isinstance(named, str):
-        if ":" not in named or named in METHODS:
-            find_method(named)
-            return named
-        found = use(named)
-        if isinstance(found, MethodSpec):
-            register_method(named, found)
-            return named
-        named = found
-    name = _place(named)
-    register_method(name, named)
-    return name
+    return (METHODS.named(named) if isinstance(named, str) else METHODS.register(named)).name
 
 
 def find_method(name: str) -> MethodSpec:
     """The method of that name: of the package, registered, named by a user in this process, or of an installed package."""
-    if name not in METHODS and ":" in name:
-        _register_used(name)
-    elif name not in METHODS:
-        _register_offered(name)
-    if name in METHODS:
-        return METHODS[name]
-    if ":" in name:
-        raise ValueError(f"the method '{name}' is your own, and a file may not run code - name it: --method {name}")
-    offered = [entry.name for entry in metadata.entry_points(group=GROUP)]
-    remedy = nearest(name, [*METHODS, *(one for one in offered if one not in METHODS)])
-    raise ValueError(f"no method '{name}' - {remedy} (one of your own: --method package.module:Class)")
-
-
-def _register_used(name: str) -> None:
-    """Register what this process or the one that started it was told to use, if it is the method of that name."""
-    for thing in used():
-        if isinstance(thing, type) and _place(thing) == name:
-            register_method(name, thing)
-
-
-def _register_offered(name: str) -> None:
-    """Register the method that an installed package offers under a name, if there is one."""
-    for entry in metadata.entry_points(group=GROUP, name=name):
-        try:
-            register_method(name, entry.load())
-        except Exception as error:
-            where = f"the method '{name}' of the installed package ({entry.value})"
-            raise ValueError(f"{where} cannot be loaded: {type(error).__name__}: {error} - reinstall or remove it") from error
-
-
-def _place(method: Any) -> str:
-    return f"{getattr(method, '__module__', '')}:{getattr(method, '__qualname__', method)}"
-
-
-def _spec_of(method: Any) -> MethodSpec:
-    """What a class says of itself."""
-    if not isinstance(method, type):
-        raise ValueError(f"{method!r:.60} is no method - give a class, such as a child of housemates.Members")
-    lacking = [name for name in ANSWERS if not callable(getattr(method, name, None))]
-    if lacking:
-        raise ValueError(f"{_place(method)} is no method, it has no '{lacking[0]}' - make it a child of housemates.Members")
-    settings = getattr(method, "default_settings", NoSettings())
-    if isinstance(settings, type) or not dataclasses.is_dataclass(settings):
-        raise ValueError(f"default_settings of {_place(method)} is {settings!r:.60} - give an object of a frozen dataclass")
-    docs = next(iter((method.__doc__ or "").strip().splitlines()), "")
-    label, stages = getattr(method, "label", method.__name__), bool(getattr(method, "two_stages", True))
-    return MethodSpec(label, docs, method, settings, two_stages=stages)
+    return METHODS.find(name)
 
 
 def change_method(method: str, settings: Any, name: str, text: str) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 
 from housemates import run_folder
 from housemates.agents.actors import load_actors
-from housemates.agents.agent import BEST_RESPONSE, Agent, is_holdout
+from housemates.agents.agent import BEST_RESPONSE, WRITTEN, Agent, is_holdout
 from housemates.policies.config import PolicyConfig
 from housemates.policies.policy import Policy
 from housemates.sim.scripts import script
@@ -22,8 +22,6 @@ AGENT = 0
 """The player that learns; the others are frozen."""
 AGENT_SEED = 500
 """Where the agent's weights are drawn, beyond those of the population's members."""
-WRITTEN = ("script", "random", "function")
-"""Kinds of partners that people wrote: who trains with them does not meet strangers at evaluation as the others do."""
 
 
 def check_partners(partners: Sequence[Agent], robots: int = 2, one: bool = False) -> bool:
@@ -40,6 +38,8 @@ def check_partners(partners: Sequence[Agent], robots: int = 2, one: bool = False
             raise ValueError(f"{partner.name} is a holdout of the evaluation - choose partners that nobody is tested with")
         if partner.meta.get("method") == BEST_RESPONSE and not one:
             raise ValueError(f"{partner.name} is a best response, perhaps to a holdout - choose other partners")
+        if partner.look_ahead is not None:
+            raise ValueError(f"{partner.name} looks ahead, which partners of training do not - name it without +lookahead")
         if partner.kind == "person":
             raise ValueError(f"{partner.name} is a person - people play on the page: housemates play")
         if partner.meta.get("robots", robots) != robots:

@@ -20,7 +20,7 @@ from housemates.policies.config import PolicyConfig
 from housemates.policies.policy import Policy
 from housemates.sim.batch import Batch
 from housemates.training.distributed import Group
-from housemates.training.ppo import chunks
+from housemates.training.sequences import chunks
 from housemates.training.store import Store
 
 SATURATED = 0.99

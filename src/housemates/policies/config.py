@@ -15,7 +15,7 @@ from housemates.sim.sensors import SENSORS
 from housemates.tasks.actions import ACTIONS
 
 Network = Literal["paper", "patches", "vector"]
-Recurrent = Literal["lstm", "gru"]
+Recurrent = Literal["lstm"]
 NETWORKS: tuple[str, ...] = get_args(Network)
 MEMORIES: tuple[str, ...] = get_args(Recurrent)
 PICTURES = {name: SENSORS[name].channels for name in ("depth", "rgb")}
@@ -130,8 +130,8 @@ class PolicyConfig:
 
     @property
     def memory_size(self) -> int:
-        """Numbers one robot's memory holds: every layer's h, and c for an LSTM."""
-        return self.layers * self.hidden * (2 if self.memory == "lstm" else 1)
+        """Numbers one robot's memory holds: every layer's h, then every layer's c."""
+        return 2 * self.layers * self.hidden
 
     def shape(self, name: str) -> tuple[int, ...]:
         """Shape of one robot's observation."""

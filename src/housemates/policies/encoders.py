@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from housemates.policies.config import PICTURES, PolicyConfig
 from housemates.renderer.kernels import INVERSE_FULL
+from housemates.robots import DEFAULT
 
 BASE = 32
 """Channels of the first stage; each further stage doubles them."""
@@ -181,8 +182,8 @@ def orthogonal_weight(weight: Tensor, gain: float) -> None:
 
 
 PICTURE_ENCODERS = {"paper": ResNet18, "patches": Patches}
-BODY = 8
-"""Leading numbers of `state` that are no places: 7 arm joints and is_holding."""
+BODY = DEFAULT.joints + 1
+"""Leading numbers of `state` that are no places: the arm joints and is_holding."""
 FAR = 5.0
 """Distances are divided by this, metres: half of a home."""
 NEAR = 0.5
@@ -265,14 +266,12 @@ class Encoder(nn.Module):
 
 
 class Memory(nn.Module):
-    """An LSTM or GRU whose state is one flat tensor [n, M]: every layer's h, then (LSTM) every layer's c."""
+    """An LSTM whose state is one flat tensor [n, M]: every layer's h, then every layer's c."""
 
     def __init__(self, config: PolicyConfig, inputs: int) -> None:
         super().__init__()
-        kind = {"lstm": nn.LSTM, "gru": nn.GRU}[config.memory]
-        self.parts = 2 if config.memory == "lstm" else 1
         self.layers, self.hidden = config.layers, config.hidden
-        self.cells = kind(inputs, config.hidden, config.layers)
+        self.cells = nn.LSTM(inputs, config.hidden, config.layers)
         for name, parameter in self.cells.named_parameters():
             if name.startswith("weight"):
                 orthogonal_weight(parameter, 1.0)
@@ -282,24 +281,21 @@ class Memory(nn.Module):
     def forward(self, x: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:
         """Inputs [L, n, width] and memory [n, M] before them to outputs [L, n, hidden] and memory [n, M] after them."""
         states = self.split(memory).contiguous()
-        core, after = self.cells(x, tuple(states) if self.parts == 2 else states[0])
-        return core, self.flatten(torch.stack(after) if self.parts == 2 else after[None])
+        core, after = self.cells(x, tuple(states))
+        return core, self.flatten(torch.stack(after))
 
     def step(self, x: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:
         """`forward` for a single decision, [n, width] to [n, hidden]: the same sums with a third of the cost for few robots."""
         states, after = self.split(memory), []
         for layer, weights in enumerate(self.cells.all_weights):
-            if self.parts == 2:
-                now = torch.lstm_cell(x, (states[0, layer], states[1, layer]), *weights)
-            else:
-                now = (torch.gru_cell(x, states[0, layer], *weights),)
+            now = torch.lstm_cell(x, (states[0, layer], states[1, layer]), *weights)
             x = now[0]
             after.append(torch.stack(now))
         return x, self.flatten(torch.stack(after, 1))
 
     def split(self, memory: Tensor) -> Tensor:
-        """Memory [n, M] as a view [parts, layers, n, hidden]; parts are h and, for an LSTM, c."""
-        return memory.unflatten(1, (self.parts, self.layers, self.hidden)).permute(1, 2, 0, 3)
+        """Memory [n, M] as a view [h and c, layers, n, hidden]."""
+        return memory.unflatten(1, (2, self.layers, self.hidden)).permute(1, 2, 0, 3)
 
     def flatten(self, states: Tensor) -> Tensor:
         """The inverse of `split`."""

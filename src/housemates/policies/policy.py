@@ -62,15 +62,11 @@ class Places:
         return x.flatten(0, 1)[self.place]
 
 
-def recur(fresh: Tensor, past: Tensor, h: Tensor, c: Tensor | None) -> tuple[Tensor, Tensor | None]:
-    """One step of an LSTM (of a GRU without c): what the input and the old h give [..., 4 or 3 hidden] to the new h and c."""
-    if c is not None:
-        enter, keep, content, show = (fresh + past).chunk(4, -1)
-        c = keep.sigmoid() * c + enter.sigmoid() * content.tanh()
-        return show.sigmoid() * c.tanh(), c
-    (reset, keep, content), (old_reset, old_keep, old) = fresh.chunk(3, -1), past.chunk(3, -1)
-    proposal = (content + (reset + old_reset).sigmoid() * old).tanh()
-    return proposal + (keep + old_keep).sigmoid() * (h - proposal), None
+def recur(fresh: Tensor, past: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
+    """One step of an LSTM: what the input and the old h give [..., 4 hidden], and the old c, to the new h and c."""
+    enter, keep, content, show = (fresh + past).chunk(4, -1)
+    c = keep.sigmoid() * c + enter.sigmoid() * content.tanh()
+    return show.sigmoid() * c.tanh(), c
 
 
 class BranchedLinear(nn.Module):
@@ -102,7 +98,7 @@ class BranchedMemory(nn.Module):
 
     def __init__(self, config: PolicyConfig, inputs: int) -> None:
         super().__init__()
-        self.parts, self.layers, self.hidden = 2 if config.memory == "lstm" else 1, config.layers, config.hidden
+        self.layers, self.hidden = config.layers, config.hidden
         memories = [Memory(config, inputs).cells for _ in range(config.latent)]
         for name, _ in memories[0].named_parameters():
             each = [getattr(cells, name).detach() for cells in memories]
@@ -114,19 +110,18 @@ class BranchedMemory(nn.Module):
         if places is None:
             raise ValueError("a memory with branches must be told the branch of each stream - see Policy.branch_args")
         length = len(x)
-        states = places.spread(memory).unflatten(2, (self.parts, self.layers, self.hidden))
+        states = places.spread(memory).unflatten(2, (2, self.layers, self.hidden))
         x = places.spread(x.transpose(0, 1))
         ends = []
         for layer in range(self.layers):
-            h = states[:, :, 0, layer]
-            c = states[:, :, 1, layer] if self.parts == 2 else None
+            h, c = states[:, :, 0, layer], states[:, :, 1, layer]
             fresh = self._linear(f"ih_l{layer}", x.flatten(1, 2)).unflatten(1, (-1, length))
             shown = []
             for t in range(length):
-                h, c = recur(fresh[:, :, t], self._linear(f"hh_l{layer}", h), h, c)
+                h, c = recur(fresh[:, :, t], self._linear(f"hh_l{layer}", h), c)
                 shown.append(h)
             x = torch.stack(shown, 2)
-            ends.append(torch.stack((h,) if c is None else (h, c), 2))
+            ends.append(torch.stack((h, c), 2))
         after = torch.stack(ends, 3).flatten(2)
         return places.gather(x).transpose(0, 1), places.gather(after)
 

@@ -85,15 +85,12 @@ class StackedPolicies:
 
     def _remember(self, x: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:
         """Inputs [N, k, width] and memory [N, k, M] to outputs [N, k, hidden] and memory, as `Memory.step`."""
-        parts = self.policies[0].memory.parts
-        states = memory.unflatten(2, (parts, self.config.layers, self.config.hidden))
+        states = memory.unflatten(2, (2, self.config.layers, self.config.hidden))
         after = torch.empty_like(states)
         for layer in range(self.config.layers):
             h = states[:, :, 0, layer]
             fresh = self._linear(f"memory.cells.weight_ih_l{layer}", x)
             past = self._linear(f"memory.cells.weight_hh_l{layer}", h)
-            x, cell = recur(fresh, past, h, states[:, :, 1, layer] if parts == 2 else None)
+            x, after[:, :, 1, layer] = recur(fresh, past, states[:, :, 1, layer])
             after[:, :, 0, layer] = x
-            if cell is not None:
-                after[:, :, 1, layer] = cell
         return x, after.flatten(2)

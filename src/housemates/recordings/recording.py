@@ -22,10 +22,11 @@ from housemates.homes.sources import home_called
 from housemates.io import write_whole
 from housemates.recordings.events import happened, plan_of
 from housemates.recordings.files import read_arrays
+from housemates.robots import DEFAULT, ROBOTS, Robot
 from housemates.sim.batch import Batch, Step
 from housemates.sim.rules import Rules
 from housemates.sim.scripts import SCRIPTS
-from housemates.sim.state import MOST_ROBOTS, MUST_DECIDE, OUTCOMES, STATE, copy_of
+from housemates.sim.state import MOST_ROBOTS, MUST_DECIDE, OUTCOMES, copy_of, state_type
 from housemates.tasks.actions import ACTIONS, NO_OP
 from housemates.tasks.episodes import Episodes
 from housemates.tasks.files import ARRAYS, OPTIONAL
@@ -36,7 +37,7 @@ ARM_UNIT = 1e-4
 """Arm joints are stored as whole numbers of this many radians."""
 FRAMES = {
     "pose": np.dtype("f4"),  # [F, R, 3] (x, z, yaw)
-    "arm": np.dtype("i2"),  # [F, R, 7], in ARM_UNIT
+    "arm": np.dtype("i2"),  # [F, R, J], in ARM_UNIT
     "held": np.dtype("i1"),  # [F, R] object in the gripper, -1 none
     "thing": np.dtype("f4"),  # [F, 2, 3] where the objects are
     "thing_yaw": np.dtype("f4"),  # [F, 2]
@@ -52,9 +53,10 @@ GIVEN, SCRIPTED, CHANGED = range(3)
 DECISION = np.dtype([("tick", "i4"), ("robot", "i1"), ("action", "i1"), ("source", "i1")])
 HEADER = (
     "format", "version", "task", "split", "seed", "home", "home_hash", "episode_id", "rules", "robots", "actions", "steps",
-    "outcome", "return", "events", "arm_unit", "digest", "game",
+    "outcome", "return", "events", "arm_unit", "digest", "robot", "game",
 )  # fmt: skip
-"""What a header tells (`game`: who played, in games of people); anything else in a file is not kept."""
+"""What a header tells (`robot`: the body of all robots, by default that of `robots.DEFAULT`; `game`: who played, in games of
+people); anything else in a file is not kept."""
 LARGEST_HEADER = 1_000_000
 """Bytes of a header as JSON."""
 LONGEST = 20_000
@@ -62,11 +64,13 @@ LONGEST = 20_000
 MOST_PARTS = LONGEST + 1000
 """Objects and lists in a header, one for each event: a parser holds up everything else while it makes them."""
 MOST_DECISIONS = MOST_ROBOTS * (LONGEST + 1)
+MOST_JOINTS = 16
+"""Of the longest arm."""
 LIMITS = {
     "header": LARGEST_HEADER,
     "start": 65_536,
     **{f"episode/{name}": 65_536 for name in (*ARRAYS, *OPTIONAL)},
-    **{f"frames/{name}": 14 * MOST_DECISIONS for name in FRAMES},  # arms are the most: seven numbers of two bytes
+    **{f"frames/{name}": 2 * MOST_JOINTS * MOST_DECISIONS for name in FRAMES},  # arms are the most: two bytes a joint
     **{f"decisions/{name}": 4 * MOST_DECISIONS for name in (*(DECISION.names or ()), "value")},
     "decisions/probabilities": 4 * len(ACTIONS) * MOST_DECISIONS,
 }
@@ -106,6 +110,11 @@ class Recording:
         """Number of robots."""
         return self.frames["pose"].shape[1]
 
+    @property
+    def robot(self) -> Robot:
+        """The body of all robots."""
+        return robot_of(self.header)
+
     def by_step(self, steps: int) -> Iterator[tuple[int, np.ndarray]]:
         """The numbers of the first `steps` steps, each with the decisions (DECISION) that were taken at its beginning."""
         order = np.searchsorted(self.decisions["tick"], np.arange(steps + 1))
@@ -136,7 +145,7 @@ class Recording:
         )
 
     def arm(self) -> np.ndarray:
-        """Arm joints [F, R, 7] float64, radians."""
+        """Arm joints [F, R, J] float64, radians."""
         return self.frames["arm"] * ARM_UNIT
 
 
@@ -226,6 +235,7 @@ class Recorder:
             "events": self._events,
             "arm_unit": ARM_UNIT,
             "digest": self._digest.hexdigest(),
+            "robot": batch.robot.name,
         }
         unknown = np.full(len(ACTIONS), np.nan, np.float32)
         likely = [unknown if p is None else np.asarray(p, np.float32) for p, _ in self._beliefs]
@@ -263,7 +273,7 @@ def record_batch(
     """
     alone = Batch(
         batch.episodes, batch.homes, 1, batch.robots, batch.rules,
-        stored_spawns=batch.stored_spawns, autoreset=False, world=batch.world,
+        stored_spawns=batch.stored_spawns, autoreset=False, world=batch.world, robot=batch.robot,
     )  # fmt: skip
     alone.records[0] = batch.records[home]
     recorder = Recorder(alone, names=names)
@@ -308,9 +318,14 @@ def batch_of(recording: Recording, home: Home | None = None) -> Batch:
             f"{home.name} is not the home of this recording ({recording.header['home']} as version "
             f"{recording.header['version']} made it) - record the episode again"
         )
-    batch = Batch(recording.episodes(), [home], 1, recording.robots, recording.rules, autoreset=False)
+    batch = Batch(recording.episodes(), [home], 1, recording.robots, recording.rules, autoreset=False, robot=recording.robot)
     batch.records[...] = recording.start
     return batch
+
+
+def robot_of(header: Mapping[str, Any]) -> Robot:
+    """The body of the robots of a recording with that header."""
+    return ROBOTS.find(header.get("robot", DEFAULT.name))
 
 
 def home_of(recording: Recording) -> Home:
@@ -389,10 +404,11 @@ def _assemble(header: dict[str, Any], arrays: Mapping[str, np.ndarray]) -> Recor
     decisions: np.ndarray = np.zeros(len(found["tick"]), DECISION)
     for name in DECISION.names or ():
         decisions[name] = found[name]
-    start: np.ndarray = np.zeros(1, STATE)
-    if set(arrays["start"].dtype.names or ()) != set(STATE.names or ()):
+    state = state_type(robot_of(header).joints)
+    start: np.ndarray = np.zeros(1, state)
+    if set(arrays["start"].dtype.names or ()) != set(state.names or ()):
         raise ValueError(f"the state of version {header['version']} has other fields than this version's")
-    for name in STATE.names or ():
+    for name in state.names or ():
         start[name] = arrays["start"][name]
     frames = group("frames")
     return Recording(

@@ -25,7 +25,7 @@ from housemates.renderer.kernels import (
     new_scratch,
 )
 from housemates.renderer.scene import KINDS, Placed, Template, gather, home_templates, nothing_placed, pack
-from housemates.robots.fetch import camera_to_world
+from housemates.robots import DEFAULT
 
 NEAR = 0.01
 """Nothing nearer to the camera than this is drawn, metres (Habitat's near plane)."""
@@ -166,7 +166,7 @@ def _one_camera(camera: np.ndarray) -> np.ndarray:
     """One camera [3 or 4, 4], or the head camera of a robot's pose [3], as an array of one."""
     camera = np.asarray(camera, float)
     if camera.shape == (3,):
-        return camera_to_world(camera)[None]
+        return DEFAULT.camera_to_world(camera)[None]
     if camera.shape not in ((3, 4), (4, 4)):
         raise ValueError(
             f"the camera has shape {camera.shape} - give a camera-to-world matrix [4, 4] or [3, 4], or a robot's pose [3]"

@@ -6,7 +6,6 @@ All figures are light, 8 inches wide and safe for colour-blind readers; each is 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,6 +18,8 @@ import numpy as np
 from housemates.evaluation.metrics import (
     Rows,
     agent_runs,
+    best_responses,
+    bounds,
     by_partner,
     mean_over_partners,
     per_run,
@@ -28,7 +29,7 @@ from housemates.evaluation.metrics import (
 from housemates.evaluation.stats import bootstrap_mean, scores
 from housemates.io import write_whole
 from housemates.reports import paper
-from housemates.reports.summary import groups, label, partners_in_order
+from housemates.reports.summary import groups, label, partners_in_order, references, short_names
 from housemates.reports.tables import EVALUATIONS, Cell, Table
 from housemates.run_folder import RunFolder
 from housemates.tasks.tasks import known_task, task_title
@@ -36,6 +37,7 @@ from housemates.tasks.tasks import known_task, task_title
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.image import AxesImage
 
 WIDTH = 8.0
 """Inches: what fits a README."""
@@ -49,8 +51,8 @@ COLOURS = {
 }  # fmt: skip
 """One colour per method, after Okabe and Ito."""
 MARKERS = "osD^vhp<>H8d"
-SHIPPED = re.compile(r"^\w+/(?:examples|holdouts)/")
-"""Where policies lie in the package: no part of a name on an axis."""
+DASHES = ("-", "--", "-.", ":")
+"""One per kind of observation, and for reference lines."""
 
 
 def check_figures() -> None:
@@ -105,88 +107,86 @@ def colour(method: str) -> str:
     return COLOURS.get(method, INK)
 
 
-def short(partner: str, run: str = "") -> str:
-    """A partner's name for an axis: `first half`, `100/1` (training seed and member); within its own run `1` or `z5`."""
-    place, _, last = partner.rpartition("/")
-    if place == run and run:
-        return last
-    numbered = re.search(r"-(\d+)[-/](agent|z?\d+)$", partner)
-    if numbered:
-        return f"{numbered[1]}/{numbered[2]}"
-    return last.replace("_", " ")
-
-
 def success_by_method(rows: Rows, task: str, seed: int = 0) -> Figure:
-    """Bars of train-pop and zero-shot success with bootstrap intervals, seeds as dots, the paper's numbers as diamonds."""
-    found = list(groups(rows.only(task=task, evaluation=tuple(EVALUATIONS))))
-    seen_in = {o for *_, o, _ in found}
-    figure, axes = canvas(1, 2, 3.2, sharey=True)
-    printed_any = False
-    for axis, evaluation in zip(axes[0], EVALUATIONS, strict=True):
-        for x, (_, method, _, group) in enumerate(found):
-            mine = group.only(evaluation=evaluation)
-            printed = paper.SUCCESS.get((task, evaluation), {}).get(method) or paper.ABLATIONS.get((task, evaluation), {}).get(
-                method
-            )
-            if len(mine):
-                mean = bootstrap_mean(scores(mine), seed)
-                error = 100 * np.array([[mean.value - mean.low], [mean.high - mean.value]]).clip(0)
-                axis.bar(x, 100 * mean.value, 0.66, color=colour(method), alpha=0.85, zorder=2)
-                axis.errorbar(x, 100 * mean.value, error, color=INK, lw=1.2, capsize=3, zorder=4)
-                seeds = 100 * per_run(mine, mean_over_partners)
-                if len(seeds) > 1:
-                    axis.plot(np.full(len(seeds), x + 0.2), seeds, "o", ms=3, mfc="white", mec=INK, mew=0.7, zorder=5)
-                axis.text(
-                    x - 0.06, 1.5, f"{100 * mean.value:.0f}", ha="right", color="white", fontsize=8, weight="bold", zorder=6
-                )
-            if printed is not None:
-                axis.plot(x - 0.2, printed[0], "D", ms=5, mfc="white", mec="black", mew=1.2, zorder=7)
-                printed_any = True
-        axis.set_title(f"{task_title(task)}: {'training population' if evaluation == 'train_pop' else 'unseen partners (ZSC)'}")
-        names = [label(m) + (f"\n({o})" if len(seen_in) > 1 else "") for _, m, o, _ in found]
-        axis.set_xticks(
-            range(len(found)), names, rotation=30 if len(found) > 4 else 0, ha="right" if len(found) > 4 else "center"
-        )
-        room = max(0.0, 3 - len(found)) / 2
-        axis.set(ylim=(0, 100), xlim=(-0.6 - room, len(found) - 0.4 + room))
+    """Bars of train-pop and zero-shot success with bootstrap intervals, seeds as dots, the paper's numbers as diamonds.
+
+    A panel for each evaluation that was played; the zero-shot one has a line for every reference (see `references`).
+    """
+    mine = rows.only(task=task)
+    found = list(groups(mine.only(evaluation=tuple(EVALUATIONS))))
+    played = [e for e in EVALUATIONS if len(mine.only(evaluation=e))]
+    figure, axes = canvas(1, len(played), 3.2, sharey=True)
+    for axis, evaluation in zip(axes[0], played, strict=True):
+        _bars(axis, found, task, evaluation, seed)
+        axis.set_title(f"{task_title(task)}: {'training population' if evaluation == 'train_pop' else 'held-out partners'}")
         axis.grid(axis="y", color=GRID, lw=0.6, zorder=0)
+        if evaluation == "zsc":
+            for (words, value), dash in zip(references(rows, task).items(), DASHES[1:], strict=False):
+                axis.axhline(100 * value, color=INK, lw=1, ls=dash, zorder=3, label=f"{words}: {100 * value:.0f} %")
+            if axis.get_legend_handles_labels()[0]:
+                figure.legend(loc="outside lower right", ncols=3)
     axes[0][0].set_ylabel("success, percent")
-    many = any(len(np.unique(group["agent_run"])) > 1 for *_, group in found)
-    words = "bars: mean and 95 % interval" + ("; dots: seeds" if many else "")
-    words += "; diamonds: the paper" if printed_any else ""
-    figure.supxlabel(words, fontsize=8, color=FAINT)
     return figure
 
 
+def _bars(axis: Axes, found: list[tuple[str, str, str, Rows]], task: str, evaluation: str, seed: int) -> None:
+    """One bar for each method, its number above it."""
+    for x, (_, method, _, group) in enumerate(found):
+        mine = group.only(evaluation=evaluation)
+        printed = paper.SUCCESS.get((task, evaluation), {}).get(method)
+        printed = printed or paper.ABLATIONS.get((task, evaluation), {}).get(method)
+        if len(mine):
+            mean = bootstrap_mean(scores(mine), seed)
+            error = 100 * np.array([[mean.value - mean.low], [mean.high - mean.value]]).clip(0)
+            axis.bar(x, 100 * mean.value, 0.66, color=colour(method), alpha=0.85, zorder=2)
+            axis.errorbar(x, 100 * mean.value, error, color=INK, lw=1.2, capsize=3, zorder=4)
+            seeds = 100 * per_run(mine, mean_over_partners)
+            if len(seeds) > 1:
+                across = x + np.linspace(-0.12, 0.12, len(seeds))
+                axis.plot(across, seeds, "o", ms=3, mfc="white", mec=INK, mew=0.7, zorder=5)
+            above = 100 * max(mean.high, mean.value) + 1.5
+            axis.text(x, above, f"{100 * mean.value:.0f}", ha="center", fontsize=8, weight="bold", zorder=6)
+        if printed is not None:
+            axis.plot(x - 0.25, printed[0], "D", ms=5, mfc="white", mec="black", mew=1.2, zorder=7)
+    several = len({seen for *_, seen, _ in found}) > 1
+    names = [label(m) + (f"\n({seen})" if several else "") for _, m, seen, _ in found]
+    many = len(found) > 4
+    axis.set_xticks(range(len(found)), names, rotation=30 if many else 0, ha="right" if many else "center")
+    room = max(0.0, 3 - len(found)) / 2
+    axis.set(ylim=(0, 108), yticks=range(0, 101, 20), xlim=(-0.6 - room, len(found) - 0.4 + room))
+
+
 def success_by_partner(rows: Rows, task: str) -> Figure:
-    """A dot for every method and unseen partner, hardest partners at the bottom of each kind."""
+    """A dot for every method and held-out partner, hardest partners at the bottom of each kind."""
     mine = rows.only(task=task, evaluation="zsc")
     overall = by_partner(mine)
     kinds = dict(zip(mine["partner"].tolist(), mine["partner_kind"].tolist(), strict=True))
     order = sorted(partners_in_order(mine), key=lambda p: (kinds[p] != "script", -overall[p]))
+    names = short_names(order)
     found = list(groups(mine))
-    figure, axes = canvas(1, 1, 1.5 + 0.27 * len(order))
+    figure, axes = canvas(1, 1, 1.5 + (0.2 + 0.07 * len(found)) * len(order))
     axis = axes[0][0]
-    for y, partner in enumerate(order):
-        axis.axhline(y, color=GRID, lw=0.6, zorder=0)
-        values = [100 * mean_over_partners(g.only(partner=partner)) for *_, g in found if partner in g["partner"]]
-        axis.plot([min(values), max(values)], [y, y], color=FAINT, lw=1, zorder=1)
+    for y in range(1, len(order), 2):
+        axis.axhspan(y - 0.5, y + 0.5, color="#f4f6f8", zorder=0)
+    # Methods are drawn beside each other, so that no marker hides another.
+    beside = np.linspace(-0.28, 0.28, len(found)) if len(found) > 1 else np.zeros(1)
     for k, (_, method, seen, group) in enumerate(found):
         values = by_partner(group)
-        shown = [(100 * values[p], y) for y, p in enumerate(order) if p in values]
+        shown = [(100 * values[p], y + beside[k]) for y, p in enumerate(order) if p in values]
         name = f"{label(method)} ({seen})"
         axis.plot(
-            *zip(*shown, strict=True), MARKERS[k % len(MARKERS)], color=colour(method), ms=7, mec="white", label=name, zorder=3
+            *zip(*shown, strict=True), MARKERS[k % len(MARKERS)], color=colour(method), ms=6, mec="white", label=name, zorder=3
         )
-    axis.set_yticks(range(len(order)), [("script: " if kinds[p] == "script" else "") + short(p) for p in order])
+    reached = bounds(mine, best_responses(rows.only(task=task)))
+    if reached:
+        shown = [(100 * reached[p], y) for y, p in enumerate(order) if p in reached]
+        axis.plot(*zip(*shown, strict=True), "|", color=INK, ms=15, mew=1.5, label="best response", zorder=2)
+    axis.set_yticks(range(len(order)), [("script: " if kinds[p] == "script" else "") + names[p] for p in order])
     axis.set(xlim=(-2, 102), ylim=(len(order) - 0.5, -0.5), xlabel="success, percent")
-    axis.set_title(f"{task_title(task)}: success with every unseen partner")
-    scripts = sum(kinds[p] == "script" for p in order)
-    if 0 < scripts < len(order):
-        axis.axhline(scripts - 0.5, color=FAINT, lw=0.8, ls=":")
+    axis.set_title(f"{task_title(task)}: success with each held-out partner")
     axis.spines["left"].set_visible(False)
     axis.tick_params(axis="y", length=0)
-    figure.legend(*axis.get_legend_handles_labels(), loc="outside lower center", ncols=min(len(found), 4))
+    figure.legend(*axis.get_legend_handles_labels(), loc="outside lower center", ncols=min(len(found) + bool(reached), 4))
     return figure
 
 
@@ -197,8 +197,8 @@ def cross_play(rows: Rows, task: str) -> Figure:
     right = partners_in_order(mine)
     matrix = matrix[:, [found.index(partner) for partner in right]]
     figure, axes = canvas(1, 1, min(1.6 + 0.32 * len(left), 11.0))
-    names = [short(name) if name.startswith("script/") else SHIPPED.sub("", name) for name in left]
-    draw_matrix(axes[0][0], 100 * matrix, names, [short(p) for p in right], "success, percent", 100)
+    agents, partners = short_names(left), short_names(right)
+    draw_matrix(axes[0][0], 100 * matrix, [agents[a] for a in left], [partners[p] for p in right], "success, percent", 100)
     axes[0][0].set_title(f"{task_title(task)}: agents (rows) with partners (columns)")
     return figure
 
@@ -212,14 +212,23 @@ def draw_matrix(
     top: float,
     digits: int = 0,
     bar: bool = True,
-) -> None:
+    small: bool = False,
+) -> AxesImage:
     """Numbers [rows, columns] from 0 to `top` as shades of blue with the numbers written in; nan stays white."""
     image = axis.imshow(values, cmap="Blues", vmin=0, vmax=top * 1.15, aspect="auto")
     many = values.shape[1] > 26
     for (y, x), value in np.ndenumerate(values):
         if not np.isnan(value) and not many:
             dark = value > 0.72 * top
-            axis.text(x, y, f"{value:.{digits}f}", ha="center", va="center", fontsize=7, color="white" if dark else INK)
+            axis.text(
+                x,
+                y,
+                f"{value:.{digits}f}",
+                ha="center",
+                va="center",
+                fontsize=5.5 if small else 7,
+                color="white" if dark else INK,
+            )
     long = max(map(len, columns), default=0) > 3 and len(columns) > 5
     axis.set_xticks(
         range(len(columns)), columns, rotation=45 if long else 0, ha="right" if long else "center", rotation_mode="anchor"
@@ -229,13 +238,15 @@ def draw_matrix(
     for side in axis.spines.values():
         side.set_visible(False)
     if bar:
-        scale = axis.figure.colorbar(image, ax=axis, label=name, shrink=0.8, pad=0.02)
-        scale.ax.set_ylim(0, top)
+        draw_scale(image, [axis], name, top)
+    return image
 
 
-if TYPE_CHECKING:
-    import numpy as np
-    from matplotlib.figure import Figure
+def draw_scale(image: AxesImage, axes: Sequence[Axes], name: str, top: float) -> None:
+    """The colour bar of `draw_matrix` beside some axes."""
+    scale = axes[0].figure.colorbar(image, ax=list(axes), label=name, shrink=min(1.0, 0.8 / len(axes) ** 0.5), pad=0.02)
+    scale.ax.set_ylim(0, top)
+
 
 MOST_METHODS = 4
 """Methods side by side in one figure."""
@@ -262,10 +273,11 @@ def subgoal_table(rows: Rows, task: str) -> Table:
     lines: list[tuple[str | Cell, ...]] = []
     for _, method, seen, mine in groups(rows.only(task=task, evaluation="zsc")):
         partners, found = shares(mine, "zsc")
+        names_of = short_names(partners)
         for partner, column in zip(partners, found.T, strict=True):
-            lines.append((label(method), seen, partner, *(Cell(100 * share, digits=0) for share in column)))
-    title = f"{task_title(task)}: p(sub-goal done by the coordination agent given the partner), percent"
-    notes = ("All seeds together. What is missing to 100 was done by the partner or by nobody.",)
+            lines.append((label(method), seen, names_of[partner], *(Cell(100 * share, digits=0) for share in column)))
+    title = f"{task_title(task)}: how often the agent itself achieves each sub-goal, percent of episodes"
+    notes = ("All seeds together. The rest to 100 was achieved by the partner or not at all.",)
     names = subgoal_names(task, max((len(line) - 3 for line in lines), default=0))
     return Table(f"subgoals_{task}", title, ("method", "sees", "partner", *names), tuple(lines), notes)
 
@@ -279,55 +291,40 @@ def subgoal_names(task: str, count: int) -> list[str]:
 
 
 def heat_map(rows: Rows, task: str, observations: str) -> Figure:
-    """Unseen partners above, training population below; a column of panels for each method."""
+    """Held-out partners above, training population below; a column of panels for each method."""
     wanted = rows.only(task=task, evaluation=("zsc", "train_pop"), observations=observations)
-    wide = {m: mine for _, m, _, mine in groups(wanted) if len(mine.only(evaluation="zsc"))}
-    methods = sorted(wide, key=lambda m: FIRST.index(m) if m in FIRST else len(FIRST))[:MOST_METHODS]
+    found = {m: mine for _, m, _, mine in groups(wanted) if len(mine.only(evaluation="zsc"))}
+    methods = sorted(found, key=lambda m: FIRST.index(m) if m in FIRST else len(FIRST))[:MOST_METHODS]
     names = subgoal_names(task, int((wanted["subgoals"] >= 0).any(axis=0).sum()))
-    both = [e for e in ("zsc", "train_pop") if any(len(wide[m].only(evaluation=e)) for m in methods)]
-    tall = 0.9 + len(both) * (1.0 + 0.26 * len(names))
-    figure, axes = canvas(len(both) * _lines(methods), _across(methods), tall * _lines(methods) - 0.4, sharey=True)
-    for k, method in enumerate(methods):
-        for b, evaluation in enumerate(both):
-            axis = axes[len(both) * (k // _across(methods)) + b][k % _across(methods)]
-            mine = wide[method]
-            if not len(mine.only(evaluation=evaluation)):
+    both = [e for e in ("zsc", "train_pop") if any(len(found[m].only(evaluation=e)) for m in methods)]
+    figure, axes = canvas(len(both), len(methods), 0.5 + len(both) * (1.3 + 0.24 * len(names)), sharey=True)
+    for column, method in enumerate(methods):
+        for axis, evaluation in zip(axes[:, column], both, strict=True):
+            mine = found[method].only(evaluation=evaluation)
+            if not len(mine):
                 axis.set_axis_off()
                 continue
-            partners, found = shares(mine, evaluation)
-            run = agent_runs(mine.only(evaluation=evaluation))[0] if evaluation == "train_pop" else ""
-            draw_matrix(axis, found, names, [short(p, run) for p in partners], "", 1.0, 1, bar=False)
-            who = "unseen partners" if evaluation == "zsc" else f"training population, seed {_seed(mine, run)}"
-            axis.set_title(f"{label(method)}: {who}", fontsize=9)
-    for k in range(len(methods), _lines(methods) * _across(methods)):
-        for b in range(len(both)):
-            axes[len(both) * (k // _across(methods)) + b][k % _across(methods)].set_axis_off()
-    title = f"{task_title(task)} ({observations}): p(sub-goal done by the coordination agent | partner)"
-    figure.suptitle(title, fontsize=10)
+            partners, done = shares(mine, evaluation)
+            run = agent_runs(mine)[0] if evaluation == "train_pop" else ""
+            short = short_names(partners, run)
+            columns = [short[partner].replace("GT Coord", "GT") for partner in partners]
+            image = draw_matrix(axis, done, names, columns, "", 1.0, 1, bar=False, small=len(methods) > 2)
+            axis.tick_params(axis="x", labelsize=7)
+            who = "held-out partners" if evaluation == "zsc" else f"own population, seed {_seed(mine, run)}"
+            axis.set_title(f"{label(method)}: {who}", fontsize=8)
+    draw_scale(image, axes.ravel().tolist(), "share of episodes", 1.0)
+    figure.suptitle(f"{task_title(task)} ({observations}): how often the agent itself achieves each sub-goal", fontsize=10)
     return figure
-
-
-def _across(methods: list[str]) -> int:
-    return min(len(methods), 2)
-
-
-def _lines(methods: list[str]) -> int:
-    return -(-len(methods) // _across(methods))
 
 
 def _seed(rows: Rows, run: str) -> int:
     return int(rows.only(agent_run=run)["agent_seed"][0])
 
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 OUTCOMES = {"success": "success", "collision": "collision", "timeout": "time-out"}
 STAGE_TITLES = {1: "stage 1: population", 2: "stage 2: agent"}
 POINTS = 200
 """Most points of a drawn curve; more are averaged in equal pieces."""
-DASHES = ("-", "--", "-.", ":")
-"""One per kind of observation."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -60,7 +60,7 @@ class Choice:
 
 
 def choose(rows: Rows, known: set[str]) -> list[Choice]:
-    """Games with strangers between players that are known by name; of each kind the one of middle length."""
+    """Games with held-out partners between players that are known by name; of each kind the one of middle length."""
     mine = rows.only(evaluation="zsc")
     mine = mine.take(np.isin(mine["agent"], list(known)) & np.isin(mine["partner"], list(known)))
     if not len(mine):
@@ -91,7 +91,7 @@ def _choice(name: str, title: str, rows: Rows) -> Choice:
 
 
 def players(sources: Sequence[Source], holdouts: Sequence[Path] = ()) -> dict[str, Agent]:
-    """Everybody whom the runs' rows may name and whose weights are here; holdouts: folders of more runs."""
+    """All agents that the rows may name and whose weights are here; holdouts: folders of more runs."""
     found = [partners.scripted(name) for name in SCRIPTS] + [Agent("random", "random")] + partners.shipped()
     for folder in [source.folder for source in sources if source.folder is not None] + list(holdouts):
         for read in (partners.population, lambda run: [partners.agent(run)]):
@@ -175,15 +175,15 @@ def _jobs(rows: Rows, sources: Sequence[Source], seed: int) -> list[tuple[str, s
 
     for task in paper.in_order(rows.distinct("task")):
         mine = rows.only(task=task)
-        strangers, everybody = mine.only(evaluation="zsc"), mine.only(evaluation="crossplay")
+        strangers, crossed = mine.only(evaluation="zsc"), mine.only(evaluation="crossplay")
         if len(mine.only(evaluation=("zsc", "train_pop"))):
             add("success", "success by method", lambda t=task: success_by_method(rows, t, seed))
         if len(strangers):
             add("partners", "success by partner", lambda t=task: success_by_partner(rows, t))
         for seen in strangers.distinct("observations"):
             add("heat_map", f"who does what ({seen})", lambda t=task, o=seen: heat_map(rows, t, o), f"_{seen}")
-        if len(strangers) or len(everybody):
-            shown = everybody if len(everybody) else strangers
+        if len(strangers) or len(crossed):
+            shown = crossed if len(crossed) else strangers
             add("cross_play", "agents with partners", lambda t=task, e=shown: cross_play(e, t))
         if any(curve.task == task for curve in logs):
             add("curves", "learning curves", lambda t=task: learning_curves(logs, t))

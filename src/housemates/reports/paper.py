@@ -52,7 +52,7 @@ OWN_OBSERVATIONS = ("pbt_state", "bdp_rgb", "bdp_state")
 Printed = tuple[float, float | None]
 """Value and printed +-."""
 PrintedTable = dict[tuple[str, str], dict[str, Printed]]
-"""By (task, evaluation or type of holdout), then method."""
+"""By (task, evaluation or type of held-out partner), then method."""
 
 
 def read(methods: tuple[str, ...], text: str) -> PrintedTable:
@@ -76,7 +76,7 @@ SUCCESS = read(
     prepare_groceries zsc       77.01/0.05  -          56.04/0.07  56.08/0.09 30.00/0.07 53.84/0.08  75.85/0.05
     """,
 )
-"""Table 1: success with the training population and with holdouts."""
+"""Table 1: success with the training population and with held-out partners."""
 GAIN = read(
     GAIN_METHODS,
     """
@@ -108,6 +108,6 @@ BY_TYPE = read(
     prepare_groceries learned  83.38/6.45  56.49/7.18  58.10/11.37 30.71/7.31  58.25/9.74  81.64/3.52
     """,
 )
-"""Table 5: zero-shot success by the type of the holdout."""
+"""Table 5: zero-shot success by the type of the held-out partner."""
 OBSERVATIONS = read(("bdp_rgb", "bdp", "bdp_state", "pbt_state"), "prepare_groceries zsc 70 76 80 77")
 """In the text: other observations, two seeds. The text rounds BDP once to 76 and once to 75 (table 1: 75.85)."""

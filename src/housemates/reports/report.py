@@ -1,4 +1,4 @@
-"""One folder that tells how well agents work with strangers: page, tables, figures, films, and the rows they were made from.
+"""One folder about success with held-out partners: page, tables, figures, films, and the rows they were made from.
 
 Everything but the films is a function of the rows, the logs and the audit files: the same runs give the same bytes.
 """
@@ -27,7 +27,7 @@ from housemates.reports.films import draw_all
 from housemates.reports.page import Picture, Section, write_page
 from housemates.reports.sources import Source, gather, read_source, select
 from housemates.reports.summary import warnings, work_table
-from housemates.reports.tables import Table, latex, markdown, paper_tables
+from housemates.reports.tables import Table, latex, markdown, paper_tables, with_ours
 from housemates.run_folder import ROWS, RunFolder
 from housemates.tasks.tasks import task_title
 
@@ -49,6 +49,8 @@ class Options:
     """Run folders of partners that do not come with the package, for the films."""
     seed: int = 0
     """Of the bootstrap."""
+    all_tables: bool = False
+    """The paper's tables whole, also where there is no number of ours."""
     resamples: int = RESAMPLES
 
 
@@ -58,6 +60,8 @@ class Report:
 
     page: Path
     """The report: index.html, in the folder with everything else."""
+    lead: list[str]
+    """The result in a sentence for each task."""
     headline: list[Table]
     """What a console shows: zero-shot results and controls."""
     tables: list[Table]
@@ -81,6 +85,7 @@ def report(
     films: bool = True,
     holdouts: Sequence[Path | str] = (),
     seed: int = 0,
+    all_tables: bool = False,
     quiet: bool = False,
 ) -> Report:
     """Write the report of evaluated runs into a folder; returns where it is, with its tables and notes.
@@ -92,7 +97,7 @@ def report(
     if not paths:
         raise ValueError("no run was given - for example: housemates report runs/main")
     usual = RunFolder(paths[0]).report if len(paths) == 1 and paths[0].is_dir() else Path("report")
-    options = Options(split, greedy, films, tuple(map(Path, holdouts)), seed)
+    options = Options(split, greedy, films, tuple(map(Path, holdouts)), seed, all_tables)
     with ExitStack() as stack:
         shown: dict[str, Callable[[int, int], None]] = {}
 
@@ -116,58 +121,64 @@ def write_report(paths: Sequence[Path], out: Path, options: Options | None = Non
     headline = [summary.zero_shot_table(rows, options.seed, options.resamples), summary.control_table(rows)]
     compared = summary.comparison_table(rows, options.seed, options.resamples)
     printed = paper_tables(rows)
+    printed = printed if options.all_tables else [own for own in map(with_ours, printed) if own]
     single = [summary.partner_table(rows, task) for task in _tasks(rows.only(evaluation="zsc"))]
     single += [summary.response_table(rows, task) for task in _tasks(rows.only(evaluation=BEST_RESPONSE))]
     shares = [subgoal_table(rows, task) for task in _tasks(rows.only(evaluation="zsc"))]
     runs, working = summary.run_table(rows), work_table(rows)
     drawn = draw_all(rows, sources, out / "figures", options.seed, progress)
     shown, missing = _films(rows, sources, out / "films", options.holdouts, progress) if options.films else ([], [])
-    notes = [*warnings(rows), *_controls_missing(rows), *notes, *missing]
+    notes = [*warnings(rows), *summary.few_episodes(rows), *_controls_missing(rows), *notes, *missing]
     tables = [*headline, *([compared] if compared.rows else []), *printed, *single, *shares, working, runs]
     made = how_made(sources, rows, paths, out, options)
+    lead = [*summary.headline(rows, options.seed, options.resamples), about(rows)]
     sections = [
-        Section("zero-shot", "With strangers", tables=headline[:1], pictures=drawn["success"]),
-        Section("controls", "Controls", tables=headline[1:]),
         Section("films", "Films", films=shown),
+        Section("zero-shot", "Success with held-out partners", tables=headline[:1], pictures=drawn["success"], words=_SUCCESS),
+        Section("controls", "Controls", tables=headline[1:]),
         Section("comparisons", "Methods compared", tables=[compared] if compared.rows else []),
         Section("work", "Who does the work", tables=[working] if working.rows else []),
-        Section("heat-maps", "Who does what", pictures=drawn["heat_map"], words=_HEAT if drawn["heat_map"] else ""),
+        Section("heat-maps", "Who does what", pictures=drawn["heat_map"], words=_HEAT),
         Section("partners", "Agent by partner", tables=[*single, *shares], pictures=drawn["partners"]),
         Section("paper", "The paper's tables, with ours", tables=printed),
-        Section("cross-play", "Everybody with everybody", pictures=drawn["cross_play"]),
+        Section("cross-play", "Cross-play", pictures=drawn["cross_play"]),
         Section("diversity", "Diversity of the populations", pictures=drawn["diversity"]),
         Section("curves", "Learning curves", pictures=drawn["curves"]),
         Section("made", "How this was made", tables=[runs], text=made),
     ]
     title = "Robots with partners they have never met"
-    _write(out / "index.html", write_page(title, lead(rows), notes, sections))
+    _write(out / "index.html", write_page(title, lead, notes, sections))
     _write(
         out / "tables.md",
-        "\n".join([f"# {title}", "", lead(rows), "", *(f"> {n}  " for n in notes), "", *map(markdown, tables)]),
+        "\n".join(
+            [f"# {title}", "", *(f"{line}  " for line in lead), "", *(f"> {n}  " for n in notes), "", *map(markdown, tables)]
+        ),
     )
     _write(out / "tables.tex", "% needs \\usepackage{booktabs}\n\n" + "\n".join(map(latex, tables)))
     _write(out / "how.txt", made)
     write_rows(out / ROWS, table)
     pictures = [picture.path for group in drawn.values() for picture in group]
-    return Report(out / "index.html", headline, tables, pictures, [film.path for film in shown], notes)
+    return Report(out / "index.html", lead, headline, tables, pictures, [film.path for film in shown], notes)
 
 
+_SUCCESS = (
+    "Bars: mean over partners with a 95 % interval. Dots: seeds. Diamonds: the paper's number. Dashed lines: what the "
+    "success is compared with, over the same partners."
+)
 _HEAT = (
-    "How likely the coordination agent itself does each sub-goal, depending on its partner. An agent that adapts has columns "
-    "that differ; one that is set in its ways looks the same with everybody."
+    "How often the agent itself achieves each sub-goal, depending on its partner. An agent that adapts has columns that "
+    "differ; one that does not adapt has equal columns."
 )
 
 
-def lead(rows: Rows) -> str:
-    """What the report is about, in one sentence; best responses are not what it is about."""
+def about(rows: Rows) -> str:
+    """How much was played, in one sentence; best responses are not what a report is about."""
     entrants = rows.take(rows["evaluation"] != BEST_RESPONSE)
     rows = entrants if len(entrants) else rows
     tasks = ", ".join(task_title(task) for task in _tasks(rows))
     methods = dict.fromkeys(summary.label(m) for _, m, _, _ in summary.groups(rows) if m != "solo")
-    strangers = rows.only(evaluation="zsc")
-    partners, homes = len(strangers.distinct("partner")), len(rows.distinct("home"))
-    games = f"{len(rows):,} episodes in {homes} homes of the split {rows.distinct('split')[0]}"
-    return f"{tasks}: {', '.join(methods)}; {partners} unseen partners; {games}."
+    split, homes = rows.distinct("split")[0], len(rows.distinct("home"))
+    return f"{tasks}: {', '.join(methods)}; {len(rows):,} episodes in {homes} homes of the split {split}."
 
 
 def how_made(sources: Sequence[Source], rows: Rows, paths: Sequence[Path], out: Path, options: Options) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
 
@@ -11,6 +12,7 @@ import numpy as np
 
 from housemates.agents.agent import BEST_RESPONSE
 from housemates.evaluation.metrics import (
+    MEMBER,
     Rows,
     agent_runs,
     agent_share,
@@ -24,7 +26,16 @@ from housemates.evaluation.metrics import (
     worst_partners,
 )
 from housemates.evaluation.rows import BUDGETS
-from housemates.evaluation.stats import RESAMPLES, Scores, bootstrap_iqm, bootstrap_proximity, compare, over_seeds, scores
+from housemates.evaluation.stats import (
+    RESAMPLES,
+    Scores,
+    bootstrap_iqm,
+    bootstrap_mean,
+    bootstrap_proximity,
+    compare,
+    over_seeds,
+    scores,
+)
 from housemates.reports import paper
 from housemates.reports.tables import (
     SEEN,
@@ -46,6 +57,12 @@ from housemates.tasks.tasks import task_title
 from housemates.training.checks import free_riding
 
 STANDING = "script/noop"
+FEW_EPISODES = 100
+"""With fewer for each partner a report is a demonstration."""
+SHIPPED = re.compile(
+    r"^\w+/(?:examples|holdouts)/(?P<method>\w+?)-\w+-(?P<seen>state|depth|rgb)-(?P<seed>\d+)-(?P<member>z?\d+)$"
+)
+"""Policies of the package, by their names."""
 
 
 def work_table(rows: Rows) -> Table:
@@ -116,13 +133,88 @@ def partners_in_order(rows: Rows) -> list[str]:
     return sorted(kinds, key=lambda p: (kinds[p] != "script", known.get(p, len(names)), natural(p)))
 
 
+def short_names(partners: Sequence[str], run: str = "") -> dict[str, str]:
+    """Names of partners for axes and tables: `first half`, `GT Coord 100-1` (training seed and member); of the population of
+    `run`, if that is given, `1` or `z5`. Partners that would get the same name keep their whole one."""
+    found = {partner: _short(partner, run) for partner in partners}
+    shared = {name for name, count in Counter(found.values()).items() if count > 1}
+    return {partner: partner if name in shared else name for partner, name in found.items()}
+
+
+def _short(partner: str, run: str) -> str:
+    place, _, last = partner.rpartition("/")
+    if run and MEMBER.search(partner):
+        return last
+    if partner == STANDING:
+        return "standing"
+    shipped = SHIPPED.match(partner)
+    if shipped:
+        seen = "" if shipped["seen"] == "state" else f" {shipped['seen']}"
+        return f"{label(shipped['method'])}{seen} {shipped['seed']}-{shipped['member']}"
+    if last == "agent" and place:
+        return place.rpartition("/")[2]
+    return last.replace("_", " ") if place in ("", "script") else "/".join(partner.split("/")[-2:])
+
+
+def references(rows: Rows, task: str) -> dict[str, float]:
+    """What success with the held-out partners of a task is compared with, as far as it was played: the mean over partners of
+    the scripted robot that ignores its partner, of the methods' agents without their partner sensor, of best responses."""
+    mine = rows.only(task=task, evaluation="zsc")
+    controls = rows.only(task=task, evaluation="control")
+    reached = bounds(mine, best_responses(rows.only(task=task)))
+    found = {
+        "scripted solo": mean_over_partners(controls.only(control="solo")),
+        "partner-blind": mean_over_partners(controls.only(control="blind")),
+        "best response": float(np.mean(list(reached.values())))
+        if reached and len(reached) == len(by_partner(mine))
+        else np.nan,
+    }
+    return {words: value for words, value in found.items() if not np.isnan(value)}
+
+
+def headline(rows: Rows, seed: int = 0, resamples: int = RESAMPLES) -> list[str]:
+    """The result in a sentence for each task: success of every method with held-out partners, and what to compare it with."""
+    told = []
+    strangers = rows.only(evaluation="zsc")
+    for task in paper.in_order(strangers.distinct("task")):
+        here = strangers.only(task=task)
+        several = len({seen for *_, seen, _ in groups(here)}) > 1
+        said = []
+        for _, method, seen, mine in groups(here):
+            mean = bootstrap_mean(scores(mine), seed, resamples)
+            name = label(method) + (f" ({seen})" if several else "")
+            said.append(f"{name} {100 * mean.value:.1f} % [{100 * mean.low:.1f}, {100 * mean.high:.1f}]")
+        compared = [f"{words} {100 * value:.1f} %" for words, value in references(rows, task).items()]
+        partners, homes = len(here.distinct("partner")), len(here.distinct("home"))
+        told.append(
+            f"{task_title(task)}, success with {partners} held-out partners in {homes} homes of the split "
+            f"{here.distinct('split')[0]}: {', '.join(said)}"
+            + (f"; to compare: {', '.join(compared)}" if compared else "")
+            + "."
+        )
+    return told
+
+
+def few_episodes(rows: Rows) -> list[str]:
+    """A warning if the held-out partners were met in too few episodes for a result."""
+    strangers = rows.only(evaluation="zsc")
+    episodes = len(strangers.distinct("episode"))
+    if not 0 < episodes < FEW_EPISODES:
+        return []
+    return [
+        f"Only {episodes} episodes with each held-out partner: good for a look, not for a result - "
+        f"housemates evaluate plays {FEW_EPISODES} unless --episodes says otherwise."
+    ]
+
+
 def label(method: str) -> str:
-    """The paper's name of a method, or its own."""
-    return paper.LABELS.get(method, method)
+    """The paper's name of a method, or its own; with what is added to it (`bdp + look-ahead`)."""
+    name, plus, more = method.partition(" + ")
+    return paper.LABELS.get(name, name) + plus + more
 
 
 def zero_shot_table(rows: Rows, seed: int = 0, resamples: int = RESAMPLES) -> Table:
-    """How every method does with strangers: mean, IQM with interval, the worst partners, how episodes end."""
+    """How every method does with held-out partners: mean, IQM with interval, the worst partners, how episodes end."""
     strangers, lines = rows.only(evaluation="zsc"), []
     for task, method, seen, mine in groups(strangers):
         found = scores(mine)
@@ -149,8 +241,8 @@ def zero_shot_table(rows: Rows, seed: int = 0, resamples: int = RESAMPLES) -> Ta
         "Decisions and simulation steps of the training are of both stages together. Percent; success, worst 20 % (the worst "
         "fifth of the partners, rounded up), collision and time-out: plain mean over "
         "partners, mean ± standard error over seeds.",
-        f"IQM over seeds and partners; interval: {resamples:,} bootstrap resamples of agent seeds, of holdout runs within "
-        "learned holdouts, and of episodes. With n=1 it says nothing about other seeds.",
+        f"IQM over seeds and partners; interval: {resamples:,} bootstrap resamples of agent seeds, of training runs within "
+        "learned partners, and of episodes. With n=1 it says nothing about other seeds.",
         "BR-Prox [95 %]: success as a share of the best response's, capped at 1; partners without one are left out. "
         "'k above': with k partners agents do better than the best response, whose bound is too low there.",
         *about_bdp(strangers),
@@ -176,10 +268,10 @@ def _near(rows: Rows, found: Scores, best: dict[tuple[str, str], float], seed: i
 
 
 def control_table(rows: Rows) -> Table:
-    """The controls: would the agent do as well without sensing its partner, and would anybody?"""
+    """The controls: would the agent do as well without sensing its partner, and would any robot?"""
     lines: list[tuple[str | Cell, ...]] = []
     for task, method, seen, mine in groups(rows.only(evaluation=("zsc", "control", "human"))):
-        cases = [("with holdouts", mine.only(evaluation="zsc")), ("with people", mine.only(evaluation="human"))]
+        cases = [("with held-out partners", mine.only(evaluation="zsc")), ("with people", mine.only(evaluation="human"))]
         cases += [(CONTROLS.get(c, c), mine.only(evaluation="control", control=c)) for c in CONTROLS]
         for what, part in cases:
             if len(part):
@@ -199,7 +291,7 @@ def control_table(rows: Rows) -> Table:
 
 
 def comparison_table(rows: Rows, seed: int = 0, resamples: int = RESAMPLES) -> Table:
-    """Every two methods with the same strangers in the same episodes; the paper's own method first."""
+    """Every two methods with the same held-out partners in the same episodes; the paper's own method first."""
     strangers = rows.only(evaluation="zsc")
     lines: list[tuple[str | Cell, ...]] = []
     for task in paper.in_order(strangers.distinct("task")):
@@ -225,7 +317,8 @@ def comparison_table(rows: Rows, seed: int = 0, resamples: int = RESAMPLES) -> T
     columns = ("task", "methods", "sees", "difference [95 %]", "P(improvement) [95 %]", "seeds", "partners × episodes")
     notes = (
         "Difference of zero-shot success in points, paired by partner and episode. P(improvement): how often a seed of the "
-        f"first beats a seed of the second with the same partner. {resamples:,} resamples of seeds, holdout runs and episodes.",
+        "first beats a seed of the second with the same partner. "
+        f" {resamples:,} resamples of seeds, training runs of partners, episodes.",
         *trained_with(strangers),
         *explain(lines),
     )
@@ -237,29 +330,40 @@ def partner_table(rows: Rows, task: str, evaluation: str = "zsc") -> Table:
     mine = rows.only(task=task, evaluation=evaluation)
     found = [(f"{label(m)} ({seen})", part) for _, m, seen, part in groups(mine)]
     reached = bounds(mine, best_responses(rows.only(task=task)))
+    names = short_names(partners_in_order(mine))
     lines = []
-    for partner in partners_in_order(mine):
+    for partner in names:
         with_it = mine.only(partner=partner)
         kind = str(with_it["partner_kind"][0])
         cells = [success_cell(part.only(partner=partner)) for _, part in found]
         cells += [Cell(100 * reached[partner]) if partner in reached else Cell()] if reached else []
-        lines.append((partner, kind, str(with_it["partner_observations"][0]) or "-", *cells))
+        lines.append((names[partner], kind, str(with_it["partner_observations"][0]) or "-", *cells))
     columns = ("partner", "kind", "sees", *(name for name, _ in found), *(["best response"] if reached else []))
-    title = f"{task_title(task)}: success with every unseen partner, percent"
+    title = f"{task_title(task)}: success with each held-out partner, percent"
     return Table(f"partners_{task}", title, columns, tuple(lines), (*trained_with(mine), *explain(lines)))
 
 
 def response_table(rows: Rows, task: str) -> Table:
     """What was reached with each partner by agents that know it: its best responses, and the mates of its own training."""
     mine = rows.only(task=task, evaluation=BEST_RESPONSE)
+    names = short_names(partners_in_order(mine))
     lines: list[tuple[str | Cell, ...]] = []
-    for partner in partners_in_order(mine):
+    for partner in names:
         for agent in mine.only(partner=partner).distinct("agent"):
             part = mine.only(partner=partner, agent=agent)
             kind = "trained for it" if part["method"][0] == BEST_RESPONSE else "its team mate"
             ends = [Cell(100 * float(part[column].mean())) for column in ("success", "collision", "timeout")]
-            name = re.sub(r"^\w+/(examples|holdouts)/", "", agent).removesuffix("/agent")
-            lines.append((partner, kind, name, str(part["observations"][0]), decisions_text(part), steps_text(part), *ends))
+            lines.append(
+                (
+                    names[partner],
+                    kind,
+                    short_names([agent])[agent],
+                    str(part["observations"][0]),
+                    decisions_text(part),
+                    steps_text(part),
+                    *ends,
+                )
+            )
     columns = ("partner", "best response", "agent", "sees", "decisions", "steps", "success", "collision", "time-out")
     notes = ("Percent. The best one of each partner is its bound in BR-Prox.",)
     return Table(

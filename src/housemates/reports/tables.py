@@ -112,18 +112,19 @@ def _latex(text: str) -> str:
     return "".join(LATEX.get(letter, letter) for letter in text)
 
 
-def page(table: Table) -> str:
-    """The table for HTML."""
+def page(table: Table, heading: str = "") -> str:
+    """The table for HTML; without its title where the heading above it says the same."""
     numbers = [any(isinstance(row[k], Cell) for row in table.rows) for k in range(len(table.columns))]
     titles = zip(table.columns, numbers, strict=True)
     head = "".join(f"<th{' class=number' if number else ''}>{html.escape(title)}</th>" for title, number in titles)
-    lines = [f'<table id="{html.escape(table.name)}">', f"<caption>{html.escape(table.title)}</caption>"]
+    caption = "" if table.title == heading else f"<caption>{html.escape(table.title)}</caption>"
+    lines = [f'<table id="{html.escape(table.name)}">', caption]
     lines += [f"<thead><tr>{head}</tr></thead>", "<tbody>"]
     for k, (row, texts) in enumerate(zip(table.rows, table.texts(), strict=True)):
         cells = [f"<td{'' if isinstance(c, str) else _class(c)}>{html.escape(t)}</td>" for c, t in zip(row, texts, strict=True)]
         lines.append(f"<tr{' class=paper' if k in table.printed else ''}>{''.join(cells)}</tr>")
     notes = "".join(f"<p class=note>{html.escape(note)}</p>" for note in table.notes)
-    return "\n".join([*lines, "</tbody></table>", notes])
+    return "\n".join(["<div class=scroll>", *lines, "</tbody></table></div>", notes])
 
 
 def _class(cell: Cell) -> str:
@@ -157,7 +158,7 @@ PRINTED_NOTE = (
 MARKS = {
     NOT_ZERO_SHOT: f"{NOT_ZERO_SHOT} not zero-shot: some of these partners had a part in the training.",
     MIXED: f"{MIXED} the seeds were trained with different budgets (decisions or simulation steps).",
-    UNLIKE: f"{UNLIKE} the seeds were trained by different presets or see pictures of different sizes (or nobody recorded it).",
+    UNLIKE: f"{UNLIKE} the seeds were trained by different presets or picture sizes (or it was not recorded).",
     OTHERS: f"{OTHERS} the seeds did not meet the same partners in the same episodes: each is averaged over what it met.",
 }
 VARIANT = ("state", "laptop")
@@ -175,9 +176,30 @@ def paper_tables(rows: Rows) -> list[Table]:
     return [*tables, *observations_table(rows)]
 
 
+def with_ours(table: Table) -> Table | None:
+    """A table of the paper without the methods, tasks and evaluations of which there is no number of ours; None if nothing
+    is left."""
+    ours = {row[:2] for k, row in enumerate(table.rows) if k not in table.printed and _numbers(row)}
+    kept = [k for k, row in enumerate(table.rows) if row[:2] in ours and (k in table.printed or _numbers(row))]
+    if not kept:
+        return None
+    measured = [
+        c for c in range(3, len(table.columns)) if any(c in _numbers(table.rows[k]) for k in kept if k not in table.printed)
+    ]
+    columns = [0, 1, 2, *measured]
+    rows = tuple(tuple(table.rows[k][c] for c in columns) for k in kept)
+    printed = frozenset(new for new, old in enumerate(kept) if old in table.printed)
+    return Table(table.name, table.title, tuple(table.columns[c] for c in columns), rows, table.notes, printed)
+
+
+def _numbers(row: Sequence[str | Cell]) -> set[int]:
+    """Which cells of a row hold a number."""
+    return {c for c, cell in enumerate(row) if isinstance(cell, Cell) and not np.isnan(cell.value)}
+
+
 def success_table(rows: Rows) -> Table:
-    """Table 1: success with the training population and with holdouts, percent."""
-    title = "Table 1. Success with the training population (train-pop) and with unseen partners (ZSC), percent"
+    """Table 1: success with the training population and with held-out partners, percent."""
+    title = "Table 1. Success with the training population (train-pop) and with held-out partners (ZSC), percent"
     kinds = {name: (label, rows.only(evaluation=name)) for name, label in EVALUATIONS.items()}
     return _table("table1", title, with_literal(paper.METHODS, rows), paper.SUCCESS, kinds, _tasks(rows), success_cell)
 
@@ -207,8 +229,8 @@ def architecture_table(rows: Rows) -> Table:
 
 
 def type_table(rows: Rows) -> Table:
-    """Table 5: zero-shot success by the type of the holdout, percent."""
-    title = "Table 5. Zero-shot success by the type of the unseen partner, percent"
+    """Table 5: zero-shot success by the type of the held-out partner, percent."""
+    title = "Table 5. Zero-shot success by the type of the held-out partner, percent"
     strangers = rows.only(evaluation="zsc")
     kinds = {"scripted": ("scripted", scripted(strangers)), "learned": ("learned", learned(strangers))}
     methods = with_literal(paper.GAIN_METHODS, rows)
@@ -272,7 +294,7 @@ def _differ(budgets: np.ndarray) -> bool:
 
 
 def _met_others(rows: Rows) -> bool:
-    """Whether the runs of these rows met different strangers, or the same in other episodes; populations are a run's own."""
+    """Whether the runs of these rows met different partners, or the same in other episodes; populations are a run's own."""
     strangers = rows.take(rows["evaluation"] != "train_pop")
     met = [strangers.only(agent_run=run) for run in strangers.distinct("agent_run")]
     games = [set(zip(mine["partner"].tolist(), mine["episode"].tolist(), strict=True)) for mine in met]
@@ -309,7 +331,7 @@ def _range(texts: list[str]) -> str:
 
 
 def trained_with(rows: Rows) -> tuple[str, ...]:
-    """A note on the budgets of everybody in a table: decisions and simulation steps, over both stages."""
+    """A note on the budgets of every method in a table: decisions and simulation steps, over both stages."""
     told = []
     for method in (*paper.LABELS, *sorted(set(rows.distinct("method")) - paper.LABELS.keys())):
         for seen in rows.only(method=method).distinct("observations"):

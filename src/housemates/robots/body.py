@@ -7,13 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache
 
 import numpy as np
 
-from housemates.homes.home import Parts
-from housemates.homes.solids import Colour, Solid, box, drum, stack
-from housemates.robots.fetch import LINK
+from housemates.homes.solids import Colour, Solid, box, drum
 
 WHITE: Colour = (236, 238, 240)
 GREY: Colour = (91, 92, 96)
@@ -100,9 +97,3 @@ BODY: dict[str, tuple[Solid, ...]] = {
     ),
 }
 """Solids by link, link frame (x forward, y left, z up), metres."""
-
-
-@lru_cache(maxsize=1)
-def fetch_parts() -> Parts:
-    """The robot's solids in their links' frames, with body = link index (as in `fetch.LINKS`) and label 0."""
-    return stack([replace(solid, body=LINK[name]) for name, solids in BODY.items() for solid in solids])

@@ -1,43 +1,23 @@
-"""The Fetch robot as numbers: links, joints, limits, head camera, collision shapes and arm poses.
+"""The Fetch robot as numbers: links, joints, limits, head camera, arm poses and how its arm reaches.
 
-Lengths and limits are facts of the public robot description; no file of it is part of this package. Link frames are
-x forward, y left, z up with the base frame on the floor under the robot's centre. Its appearance is in `robots.body`.
+Lengths and limits are facts of the public robot description; no file of it is part of this package. Its appearance is in
+`robots.body`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import lru_cache
-
 import numpy as np
 
-from housemates.geometry.kinematics import FIXED, PRISMATIC, REVOLUTE
+from housemates.geometry.kinematics import PRISMATIC, REVOLUTE
+from housemates.robots.body import BLUE, BODY
+from housemates.robots.meshes import fetch_meshes
+from housemates.robots.robot import Link, Robot, X, Y, Z
 
 TORSO = 0.15
 """Height at which the torso is held, metres (spec section 2)."""
 HEAD_PAN, HEAD_TILT = 0.0, 1.45
 """Head joints, radians. Habitat asks for a tilt of pi/2 (spec section 2); the joint stops at 1.45."""
 
-
-@dataclass(frozen=True)
-class Link:
-    """A rigid piece of the robot and the joint that carries it."""
-
-    name: str
-    parent: str
-    """Name of the link it hangs on; empty for the base."""
-    offset: tuple[float, float, float]
-    """Origin of its frame in the parent's frame at joint value zero, metres. Frames are never turned at zero."""
-    axis: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    """Axis of its joint, zero when fixed."""
-    kind: int = FIXED
-    lower: float = 0.0
-    upper: float = 0.0
-    """Limits, radians or metres; a joint that turns for ever has -pi and pi."""
-    continuous: bool = False
-
-
-X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 
 LINKS = (
     Link("base_link", "", (0.0, 0.0, 0.0)),
@@ -58,14 +38,11 @@ LINKS = (
 
 LINK = {link.name: index for index, link in enumerate(LINKS)}
 """Index of a link by name."""
-ARM = tuple(range(LINK["shoulder_pan_link"], LINK["wrist_roll_link"] + 1))
-"""Links moved by the seven arm joints, in the order of the joint vector."""
-ARM_LIMITS = np.array([(LINKS[i].lower, LINKS[i].upper) for i in ARM])
-"""[7, 2] smallest and largest angle of the arm joints, radians."""
-ARM_CONTINUOUS = np.array([LINKS[i].continuous for i in ARM])
-"""[7] bool: the joint turns for ever; its angle is wrapped to -pi..pi instead of being stopped."""
+ARM = LINKS[LINK["shoulder_pan_link"] : LINK["wrist_roll_link"] + 1]
+"""The links moved by the seven arm joints, in the order of the joint vector."""
+LOWEST, HIGHEST = np.array([link.lower for link in ARM]), np.array([link.upper for link in ARM])
+"""[7] smallest and largest angle of the arm joints, radians."""
 
-GRIPPER = LINK["gripper_link"]
 GRIP = (0.08, 0.0, 0.0)
 """The end effector in the gripper's frame, metres (spec section 2); a held object's centre is here."""
 RESTING_GRIP = (0.5, 0.0, 1.0)
@@ -81,119 +58,10 @@ CAMERA_FOV = 90.0
 """Horizontal field of view, degrees."""
 
 
-@dataclass(frozen=True, eq=False)
-class Chain:
-    """The links as arrays for `geometry.kinematics`; the seven arm joints move, torso and head are held."""
-
-    origin: np.ndarray
-    """[L, 4, 4] float64: each link's frame in its parent's at joint zero."""
-    axis: np.ndarray
-    """[L, 3] float64."""
-    kind: np.ndarray
-    """[L] int64: FIXED, REVOLUTE or PRISMATIC."""
-    parent: np.ndarray
-    """[L] int64: index of the parent link, -1 for the base."""
-    joint: np.ndarray
-    """[L] int64: index into the joint vector, -1 when fixed."""
-
-
-@lru_cache(maxsize=8)
-def chain(torso: float = TORSO, pan: float = HEAD_PAN, tilt: float = HEAD_TILT) -> Chain:
-    """The robot with its torso (metres) and head (radians) held at the given values."""
-    held = {"torso_lift_link": torso, "head_pan_link": pan, "head_tilt_link": tilt}
-    for name, value in held.items():
-        link = LINKS[LINK[name]]
-        if not link.lower <= value <= link.upper:
-            raise ValueError(f"{name} cannot be held at {value}; choose a value from {link.lower} to {link.upper}")
-    origin = np.tile(np.eye(4), (len(LINKS), 1, 1))
-    for index, link in enumerate(LINKS):
-        origin[index, :3, 3] = link.offset
-        value = held.get(link.name, 0.0)
-        if link.kind == PRISMATIC:
-            origin[index, :3, 3] += np.multiply(link.axis, value)
-        elif link.kind == REVOLUTE:
-            origin[index, :3, :3] = turn(link.axis, value)
-    return Chain(
-        origin=origin,
-        axis=np.array([link.axis for link in LINKS]),
-        kind=np.array([link.kind if index in ARM else FIXED for index, link in enumerate(LINKS)], np.int64),
-        parent=np.array([LINK.get(link.parent, -1) for link in LINKS], np.int64),
-        joint=np.array([ARM.index(index) if index in ARM else -1 for index in range(len(LINKS))], np.int64),
-    )
-
-
-def base_to_world(base: np.ndarray) -> np.ndarray:
-    """Transforms [..., 4, 4] from the base frame (x forward, y left, z up) to the world for base poses [..., 3] (x, z, yaw)."""
-    base = np.asarray(base, dtype=float)
-    c, s = np.cos(base[..., 2]), np.sin(base[..., 2])
-    out = np.zeros((*base.shape[:-1], 4, 4))
-    out[..., 0, 0], out[..., 2, 0] = c, -s
-    out[..., 0, 1], out[..., 2, 1] = -s, -c
-    out[..., 1, 2] = 1.0
-    out[..., 0, 3], out[..., 2, 3] = base[..., 0], base[..., 1]
-    out[..., 3, 3] = 1.0
-    return out
-
-
-def camera_to_base() -> np.ndarray:
-    """Pose [4, 4] of the head camera in the base frame; the camera looks along its -z, +x is right and +y up."""
-    forward = np.subtract(CAMERA_LOOKS_AT, CAMERA)
-    forward = forward / np.linalg.norm(forward)
-    right = np.cross(forward, Z) / np.linalg.norm(np.cross(forward, Z))
-    pose = np.eye(4)
-    pose[:3, 0], pose[:3, 1], pose[:3, 2], pose[:3, 3] = right, np.cross(right, forward), -forward, CAMERA
-    return pose
-
-
-def camera_to_world(base: np.ndarray) -> np.ndarray:
-    """Poses [..., 4, 4] of the head camera in the world for base poses [..., 3] (x, z, yaw)."""
-    return base_to_world(base) @ camera_to_base()
-
-
-@dataclass(frozen=True, eq=False)
-class Capsules:
-    """C thick line segments around the moving arm, for collisions and contact."""
-
-    link: np.ndarray
-    """[C] int64: the link each is fixed to."""
-    start: np.ndarray
-    """[C, 3] float64, link frame, metres."""
-    end: np.ndarray
-    """[C, 3] float64, link frame, metres."""
-    radius: np.ndarray
-    """[C] float64, metres."""
-
-
-# Motor housings stick out to one side of the joints, hence the ends beside the axis.
-_CAPSULES = (
-    ("shoulder_pan_link", (0.0, 0.0, 0.0), (0.11, -0.02, 0.06), 0.075),
-    ("shoulder_lift_link", (0.0, 0.015, 0.0), (0.14, 0.0, 0.0), 0.07),
-    ("upperarm_roll_link", (0.0, 0.0, 0.0), (0.125, -0.015, 0.0), 0.07),
-    ("elbow_flex_link", (0.0, 0.015, 0.0), (0.13, 0.0, 0.0), 0.07),
-    ("forearm_roll_link", (0.0, 0.0, 0.0), (0.125, -0.045, 0.0), 0.065),
-    ("wrist_flex_link", (0.0, 0.005, 0.0), (0.08, 0.0, 0.0), 0.07),
-    ("wrist_roll_link", (0.0, 0.0, 0.0), (0.01, 0.0, 0.0), 0.065),
-    ("gripper_link", (-0.11, 0.0, 0.0), (0.0, 0.0, 0.0), 0.075),
-)
-
-
-def capsules() -> Capsules:
-    """The arm's capsules, one for each link from the shoulder to the gripper."""
-    names, starts, ends, radii = zip(*_CAPSULES, strict=True)
-    return Capsules(np.array([LINK[n] for n in names], np.int64), np.array(starts), np.array(ends), np.array(radii))
-
-
-def turn(axis: tuple[float, float, float], angle: float) -> np.ndarray:
-    """Rotation matrix [3, 3] by `angle` radians about a unit axis."""
-    x, y, z = axis
-    cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-    return np.eye(3) + np.sin(angle) * cross + (1.0 - np.cos(angle)) * cross @ cross
-
-
 REST = np.array([-0.45, -1.08, 0.10, 0.935, -0.001, 1.573, 0.005])
 """[7] the arm at rest, radians (spec section 2): gripper down, to the right of the head camera's view."""
 CARRY = np.array([-0.499, -1.18, 0.726, 1.033, -0.26, 1.81, 0.005])
-"""[7] the arm with an object in hand, radians: gripper down at (0.56, -0.08, 0.95), near `fetch.RESTING_GRIP` but clear
+"""[7] the arm with an object in hand, radians: gripper down at (0.56, -0.08, 0.95), near RESTING_GRIP but clear
 of the middle of the picture, and close enough to REST that the way there is short."""
 
 UPPER_ARM, FOREARM, HAND = 0.219 + 0.133, 0.197 + 0.1245, 0.1385 + 0.16645 + GRIP[0]
@@ -215,7 +83,7 @@ CAMERA_CLEARANCE = 0.2
 def reach_pose(height: float, distance: float) -> np.ndarray:
     """Arm joints [7], radians, that bring the end effector straight ahead to `distance` from the robot's centre, metres.
 
-    `height` is above the floor. Points outside `fetch.WORKSPACE` count as the nearest point in it; where the arm cannot
+    `height` is above the floor. Points outside WORKSPACE count as the nearest point in it; where the arm cannot
     get there it goes to the nearest distance (on a 2.5 cm grid) it can reach at that height. The elbow is to the right,
     up where possible; the gripper points ahead, as far down as PITCH_BY_HEIGHT says or as nearly as the joints allow.
     """
@@ -232,15 +100,14 @@ def reach_pose(height: float, distance: float) -> np.ndarray:
     raise ValueError(f"the arm reaches nothing at height {height} m; choose another height in {WORKSPACE[2].tolist()}")
 
 
-@lru_cache(maxsize=1)
-def reach_table() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """`reach_pose` on a grid, for kernels: heights [11], distances [9] (metres) and joints [11, 9, 7].
+def reach_table() -> np.ndarray:
+    """`reach_pose` on a grid over the workspace, for kernels: joints [11 heights, 9 distances, 7].
 
     Take the nearest entry and let the arm move there; between entries the elbow may change sides.
     """
     heights = np.linspace(*WORKSPACE[2], 11)
     distances = np.linspace(*WORKSPACE[0], 9)
-    return heights, distances, np.array([[reach_pose(h, d) for d in distances] for h in heights])
+    return np.array([[reach_pose(h, d) for d in distances] for h in heights])
 
 
 def _bend(forward: float, height: float, pan: np.ndarray, pitch: np.ndarray, side: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -268,7 +135,7 @@ def _bend(forward: float, height: float, pan: np.ndarray, pitch: np.ndarray, sid
     wrist_roll = np.arctan(last[:, 1, 2] / np.where(last[:, 1, 1] == 0, 1e-12, last[:, 1, 1]))
     poses = np.stack([pan, lift, roll, flex, fore_roll, wrist_flex, wrist_roll], axis=1)
     clear = np.minimum(_gap(shoulder, elbow), np.minimum(_gap(elbow, wrist), _gap(wrist, grip[None])))
-    inside = ((ARM_LIMITS[:, 0] <= poses) & (poses <= ARM_LIMITS[:, 1])).all(axis=1)
+    inside = ((poses >= LOWEST) & (poses <= HIGHEST)).all(axis=1)
     return poses, inside & (np.abs(cosine) <= 1.0) & (clear >= CAMERA_CLEARANCE)
 
 
@@ -325,11 +192,22 @@ def _about_z(angle: np.ndarray) -> np.ndarray:
     return _rotation(((c, -s, o), (s, c, o), (o, o, i)))
 
 
-POSES = {
-    "rest": REST,
-    "carry": CARRY,
-    "reach-low": reach_pose(0.4, 0.75),
-    "reach-middle": reach_pose(0.8, 0.8),
-    "reach-high": reach_pose(1.2, 0.8),
-}
-"""Arm poses by name, radians: at rest, holding something, and reaching to a low table, a counter and a shelf."""
+FETCH = Robot(
+    name="fetch",
+    links=LINKS,
+    arm=tuple(link.name for link in ARM),
+    held={"torso_lift_link": TORSO, "head_pan_link": HEAD_PAN, "head_tilt_link": HEAD_TILT},
+    gripper="gripper_link",
+    grip=GRIP,
+    workspace=WORKSPACE,
+    rest=REST,
+    carry=CARRY,
+    reach=reach_table(),
+    camera=CAMERA,
+    camera_looks_at=CAMERA_LOOKS_AT,
+    camera_fov=CAMERA_FOV,
+    solids=BODY,
+    accent=BLUE,
+    read_meshes=fetch_meshes,
+)
+"""The robot of the paper."""

@@ -1,11 +1,12 @@
 """Real meshes of the Fetch robot and the YCB objects, found at run time in the packages of the `meshes` extra.
 
-Nothing of them is part of this package; where they are not installed everything works with the solids of `fetch_body`
+Nothing of them is part of this package; where they are not installed everything works with the solids of `body`
 and `objects`. Triangles come in the same frames as those solids, counter-clockwise seen from outside.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,7 +17,6 @@ from housemates.homes.home import Meshes
 from housemates.homes.objects import OBJECTS, object_type
 from housemates.homes.solids import Colour, corners, stack
 from housemates.robots.body import BLACK, BLUE, BODY, GREY, WHITE
-from housemates.robots.fetch import LINK
 
 LICENCES = {
     "fetch": "Fetch meshes: from gymnasium-robotics, adapted from fetch_ros, CC BY-NC-SA - not for commercial use.",
@@ -43,16 +43,15 @@ FETCH_FILES: tuple[tuple[str, str, Colour], ...] = (
 """Link, file and colour. The laser's and the emergency stop's are left out: half of all triangles, hardly a pixel."""
 
 
-@lru_cache(maxsize=1)
-def fetch_meshes() -> Meshes | None:
-    """The robot's triangles in their links' frames, body = link index and label 0; None without gymnasium-robotics."""
+def fetch_meshes(index: Mapping[str, int]) -> Meshes | None:
+    """The robot's triangles in their links' frames, body = link index by name and label 0; None without gymnasium-robotics."""
     folder = _package_folder("gymnasium_robotics", "envs/assets/stls/fetch")
     if folder is None:
         return None
-    pieces = [(*read_stl(folder / f"{file}.stl"), LINK[link], colour) for link, file, colour in FETCH_FILES]
+    pieces = [(*read_stl(folder / f"{file}.stl"), index[link], colour) for link, file, colour in FETCH_FILES]
     fingers = stack(BODY["gripper_link"][1:])  # the package draws them as boxes, without files
     box = _box_faces()
-    pieces += [(corners(fingers, i).astype(np.float32), box, LINK["gripper_link"], BLACK) for i in range(len(fingers))]
+    pieces += [(corners(fingers, i).astype(np.float32), box, index["gripper_link"], BLACK) for i in range(len(fingers))]
     return _joined(pieces)
 
 

@@ -31,6 +31,7 @@ from housemates.policies.config import PolicyConfig
 from housemates.run_folder import STAGES, RunFolder, is_run, latest_place
 from housemates.tasks.episodes import Episodes
 from housemates.training import distributed
+from housemates.training.algorithms import find_algorithm
 from housemates.training.checkpoint import held
 from housemates.training.checks import diverged
 from housemates.training.logger import Record
@@ -125,6 +126,7 @@ def create(folder: Path, run: Run) -> None:
     if is_run(folder):
         raise ValueError(f"{folder} holds a run already - continue it with --resume {folder}, or choose another --out")
     spec, partners = find_method(run.method), resolve_all(run.population, run.task)
+    find_algorithm(run.training.learner)
     if partners:
         run = replace(run, zero_shot=check_partners(partners, run.robots, spec.one_partner))
     try:
@@ -162,6 +164,9 @@ def read(folder: Path) -> Run:
     """The run in a folder. The code of its method is not needed, and never run because the folder names it."""
     path = RunFolder(folder).config
     values = RunFolder(folder).read_config()
+    if isinstance(values.get("training"), dict):
+        # Runs of an earlier version do not say it.
+        values["training"] = {"look_ahead": ""} | values["training"]
     spec = METHODS.get(str(values.get("method")))
     if spec is not None and "settings" in values:
         values["settings"] = from_json(type(spec.settings), values["settings"], f"{path}: settings")

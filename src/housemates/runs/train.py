@@ -16,7 +16,6 @@ import torch
 
 from housemates.agents import agent as registry
 from housemates.config import change as changed
-from housemates.config import chosen
 from housemates.envs import loading
 from housemates.homes.home import Home
 from housemates.homes.sources import load_split, resolve_homes
@@ -83,7 +82,7 @@ def train(
     if hours is not None and hours <= 0:
         raise ValueError(f"--hours {hours} - it must be positive")
     given = None if method is None else resolve_method(method)
-    asked: dict[str, Any] = {"method": given, "preset": preset}
+    asked: dict[str, Any] = {"method": given, "preset": None if preset is None else PRESETS.named(preset).name}
     # A task, homes and sensors that are named as package.module:NAME are registered; the run keeps their names.
     asked |= {
         "task": None if task is None else resolve_task(task).name,
@@ -202,7 +201,7 @@ def new_run(asked: dict[str, Any], change: Sequence[str], device: str) -> Run:
     given = {name: value for name, value in asked.items() if value is not None}
     partners = given.get("population", ())
     method, name = given.get("method", "own" if partners else "gt_coord"), given.get("preset", "laptop")
-    spec, preset = find_method(method), chosen(PRESETS, name, "preset")
+    spec, preset = find_method(method), PRESETS.find(name)
     robots, stage = given.get("robots", spec.robots or 2), given.get("stage", 2 if spec.make is None else None)
     stages = (stage,) if stage else (1, 2) if spec.two_stages else (1,)
     training = replace(preset.training, seed=given.get("seed", preset.training.seed))

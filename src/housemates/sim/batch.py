@@ -12,6 +12,7 @@ import numpy as np
 
 from housemates.homes.home import Home
 from housemates.parallel import Threads, announce
+from housemates.robots import DEFAULT, Robot
 from housemates.sim import control
 from housemates.sim.cameras import PICTURES, Cameras
 from housemates.sim.rules import Rules, numbers
@@ -60,11 +61,13 @@ class Batch:
         world: World | None = None,
         pixels: int = 64,
         trace: int = 0,
+        robot: Robot = DEFAULT,
     ) -> None:
         """`size` homes play random `episodes` (or the ones given to `reset` and `follow`).
 
         stored_spawns: robots start where the episodes say; world: reuses a packed one; pixels: side of the pictures;
-        trace: how many steps of each call are kept in `Batch.trace` [E, T] TRACE (`traced` [E] says how many there were).
+        trace: how many steps of each call are kept in `Batch.trace` [E, T] TRACE (`traced` [E] says how many there were);
+        robot: the body of all robots.
         """
         if not 1 <= robots <= MOST_ROBOTS:
             raise ValueError(f"a home has 1 to {MOST_ROBOTS} robots, got {robots}")
@@ -76,12 +79,14 @@ class Batch:
             raise ValueError("there are no episodes to play - generate some first: housemates prepare")
         self.episodes, self.homes, self.rules = episodes, list(homes), rules or Rules()
         self.size, self.robots, self.threads, self.autoreset = size, robots, threads, autoreset
-        self.world = world or pack(episodes, homes)
+        self.robot, self.world = robot, world or pack(episodes, homes, robot)
+        if not np.array_equal(self.world.task["arm_poses"][0], (robot.rest, robot.carry)):
+            raise ValueError(f"the world was packed for another body than '{robot.name}' - pack one for it, or give none")
         if stored_spawns:
             _check_spawns(episodes, robots)
         self.stored_spawns = stored_spawns
         self.numbers = numbers(self.rules)
-        self.records, self.ended_records = allocate(size, robots)
+        self.records, self.ended_records = allocate(size, robots, robot.joints)
         self.state, self.ended = Fields(self.records, robots), Fields(self.ended_records, robots)
         self.state.rng[:] = np.random.SeedSequence([seed, size]).generate_state(size, np.uint64)
         self.pixels = pixels
@@ -148,24 +153,25 @@ class Batch:
         return self.step(np.full((self.size, self.robots), -1) if actions is None else actions, max_ticks=1)
 
     def control(self, actions: np.ndarray) -> Step:
-        """One simulation step under low-level actions [E, R, 10] (see `control`); everybody decides again after it.
+        """One simulation step under low-level actions [E, R, numbers] (see `control`); everybody decides again after it.
 
         Robots with a script follow it with their skills.
         """
         actions = np.ascontiguousarray(actions, np.float32)
-        if actions.shape != (self.size, self.robots, control.NUMBERS):
-            raise ValueError(f"actions must have shape ({self.size}, {self.robots}, {control.NUMBERS}), got {actions.shape}")
+        wanted = (self.size, self.robots, control.control_size(self.robot))
+        if actions.shape != wanted:
+            raise ValueError(f"actions must have shape {wanted}, got {actions.shape}")
         if not np.isfinite(actions).all():
             raise ValueError("actions must be finite numbers from -1 to 1, got nan or inf")
         if self._hands is None:
-            self._hands = supports(self.world, self.homes), control.new_scratch(self.size, self.robots)
+            self._hands = supports(self.world, self.homes), control.new_scratch(self.size, self.robots, self.robot)
         surfaces, scratch = self._hands
         told = self._nothing_told()
 
         def work(thread: int, low: int, high: int) -> None:
             control.control(
-                self.world, surfaces, self.records, self.state, self.ended_records, self.numbers, actions, low, high,
-                self.stored_spawns, self.autoreset, scratch,
+                self.robot.chain, self.world, surfaces, self.records, self.state, self.ended_records, self.numbers, actions,
+                low, high, self.stored_spawns, self.autoreset, scratch,
             )  # fmt: skip
             tell(self.records, low, high, told)
 
@@ -220,7 +226,7 @@ class Batch:
         sensor = SENSORS.find(name)
         if sensor.channels:
             return (self.pixels, self.pixels, sensor.channels), sensor.dtype
-        return sensor.size(self.robots), sensor.dtype
+        return sensor.size(self.robots, self.robot.joints), sensor.dtype
 
     @property
     def cameras(self) -> Cameras:
@@ -235,7 +241,7 @@ class Batch:
 
     def new_cameras(self, pixels: int, **options: Any) -> Cameras:
         """Cameras in the homes of this batch for pictures with a side of `pixels`; options: those of `Cameras`."""
-        return Cameras(self.world, self.episodes, self.homes, self.size, self.robots, pixels, **options)
+        return Cameras(self.world, self.episodes, self.homes, self.size, self.robots, pixels, robot=self.robot, **options)
 
     def save(self) -> dict[str, np.ndarray]:
         """A copy of the complete state; `restore` continues from it bit for bit."""

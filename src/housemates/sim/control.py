@@ -1,4 +1,4 @@
-"""Low-level control: ten numbers per robot and simulation step move its base, arm and grip (spec section 3).
+"""Low-level control: a few numbers per robot and simulation step (ten for Fetch) move its base, arm and grip (spec section 3).
 
 It works on the same state as the skills and pays the same reward. The hand also pulls doors and drawers by their handles;
 arms pass through furniture, as in the paper's kinematic simulation, but no hand takes anything out of a closed receptacle.
@@ -15,7 +15,7 @@ from housemates.geometry.kinematics import forward_kinematics
 from housemates.geometry.shapes import sphere_touches_box
 from housemates.homes.navigation import approach_kernel
 from housemates.homes.objects import half_extents
-from housemates.robots import fetch
+from housemates.robots import DEFAULT, Robot
 from housemates.sim.rules import WINDOW
 from housemates.sim.sensor_kernels import moved_by_door
 from housemates.sim.skills import (
@@ -36,11 +36,23 @@ from housemates.sim.skills import (
 )
 from housemates.sim.state import MUST_DECIDE
 from housemates.sim.step import begin, effects, end_step, finish, next_of_plan, uniform
-from housemates.tasks.actions import MOVE_FORWARD, NO_OP, OPEN, PICK, PLACE, SUCCESS_RADIUS, TURN_LEFT, TURN_RIGHT
+from housemates.tasks.actions import (
+    MOVE_FORWARD,
+    NO_OP,
+    OPEN,
+    OPEN_END,
+    PICK,
+    PICK_END,
+    PLACE,
+    PLACE_END,
+    SUCCESS_RADIUS,
+    TURN_LEFT,
+    TURN_RIGHT,
+)
 
-NUMBERS = 10
-"""Numbers per robot: base forward, base turn to the left, seven arm joints, grip; each in -1..1 (others are clipped)."""
-GRIP_NUMBER = 9
+FIRST_JOINT = 2
+"""Index of the first arm joint among a robot's numbers: base forward, base turn to the left, the arm joints, grip."""
+GRIP_NUMBER = -1
 """Index of the grip: 0 or more tries to grasp (or keeps hold), less lets go."""
 JOINT_STEP = 0.0125
 """Radians an arm joint turns in one step at full command (spec section 3)."""
@@ -49,10 +61,12 @@ SUCTION = 0.04
 HANDLE = 0.1
 """A grasping hand this near to a handle pulls its door along, metres."""
 
-ARM_LOW, ARM_HIGH = (np.ascontiguousarray(column, np.float64) for column in fetch.ARM_LIMITS.T)
-ARM_TURNS = np.ascontiguousarray(fetch.ARM_CONTINUOUS)
 HALF = half_extents().astype(np.float64)
-GRIPPER, GRIP = fetch.GRIPPER, fetch.GRIP
+
+
+def control_size(robot: Robot = DEFAULT) -> int:
+    """Numbers per robot and step; each in -1..1 (others are clipped)."""
+    return FIRST_JOINT + robot.joints + 1
 
 
 class Scratch(NamedTuple):
@@ -70,10 +84,10 @@ class Scratch(NamedTuple):
     """[E, 1, 4] int32: approach cells of that place."""
 
 
-def new_scratch(homes: int, robots: int) -> Scratch:
-    """Scratch memory for E homes with R robots."""
+def new_scratch(homes: int, robots: int, robot: Robot) -> Scratch:
+    """Scratch memory for E homes with R robots of that body."""
     return Scratch(
-        links=np.zeros((homes, robots, len(fetch.LINKS), 4, 4)),
+        links=np.zeros((homes, robots, len(robot.links), 4, 4)),
         hand=np.zeros((homes, 3)),
         turned=np.zeros((homes, 3, 3)),
         place=np.zeros((homes, 1, 3)),
@@ -81,13 +95,12 @@ def new_scratch(homes: int, robots: int) -> Scratch:
     )
 
 
-def control(world, supports, records, fields, ended, rules, actions, low, high, stored, autoreset, scratch) -> None:
-    """One simulation step of homes low..high under actions [E, R, 10] float32: drive, find the hands, let them act.
+def control(chain, world, supports, records, fields, ended, rules, actions, low, high, stored, autoreset, scratch) -> None:
+    """One simulation step of homes low..high under actions [E, R, numbers] float32: drive, find the hands, let them act.
 
-    fields: `state.Fields` of the records; robots that are not controllable follow their scripts with skills.
+    chain: of the robot; fields: `state.Fields` of the records; robots that are not controllable follow their scripts.
     """
     move_all(world, records, rules, actions, low, high)
-    chain = fetch.chain()
     forward_kinematics(
         chain.origin, chain.axis, chain.kind, chain.parent, chain.joint, fields.arm[low:high], fields.pose[low:high],
         scratch.links[low:high],
@@ -97,7 +110,7 @@ def control(world, supports, records, fields, ended, rules, actions, low, high, 
 
 @njit(cache=True, nogil=True)
 def command(actions, e, r, n):
-    """One of a robot's ten numbers, clipped to -1..1."""
+    """One of a robot's numbers, clipped to -1..1."""
     return min(max(float(actions[e, r, n]), -1.0), 1.0)
 
 
@@ -127,17 +140,18 @@ def move_robot(world, s, rules, actions, e, r):
     ahead = command(actions, e, r, 0) * rules.forward
     if ahead != 0.0 and drive(world, s, r, ahead):
         s.executed[r] = MOVE_FORWARD
-    for j in range(7):
-        angle = s.arm[r, j] + command(actions, e, r, 2 + j) * JOINT_STEP
-        s.arm[r, j] = wrap(angle) if ARM_TURNS[j] else min(max(angle, ARM_LOW[j]), ARM_HIGH[j])
+    task = world.task[0]
+    for j in range(s.arm.shape[1]):
+        angle = s.arm[r, j] + command(actions, e, r, FIRST_JOINT + j) * JOINT_STEP
+        s.arm[r, j] = wrap(angle) if task.arm_turns[j] else min(max(angle, task.arm_limits[j, 0]), task.arm_limits[j, 1])
         s.arm_goal[r, j] = s.arm[r, j]
 
 
 @njit(cache=True, nogil=True)
-def end_effector(link, out):
-    """World point of the end effector into out [3], from the gripper's transform [4, 4]."""
+def end_effector(link, grip, out):
+    """World point of the end effector into out [3], from the gripper's transform [4, 4]; grip [3]: where it is there."""
     for k in range(3):
-        out[k] = link[k, 0] * GRIP[0] + link[k, 1] * GRIP[1] + link[k, 2] * GRIP[2] + link[k, 3]
+        out[k] = link[k, 0] * grip[0] + link[k, 1] * grip[1] + link[k, 2] * grip[2] + link[k, 3]
 
 
 @njit(cache=True, nogil=True)
@@ -247,11 +261,11 @@ def release(world, supports, s, r, place, cells):
 def achieve(world, s, r):
     """Whether what robot r has just done is a sub-goal that nobody had achieved; it is then this robot's."""
     action, reached = s.executed[r], -1
-    if PICK <= action < PLACE:
+    if PICK <= action < PICK_END:
         reached = world.task[0].subgoal_of[PICKING, action - PICK]
-    elif PLACE <= action < OPEN:
+    elif PLACE <= action < PLACE_END:
         reached = world.task[0].subgoal_of[PLACING, action - PLACE]
-    elif OPEN <= action < NO_OP and s.door[action - OPEN] > OPEN_ENOUGH[action - OPEN]:
+    elif OPEN <= action < OPEN_END and s.door[action - OPEN] > OPEN_ENOUGH[action - OPEN]:
         reached = world.task[0].subgoal_of[OPENING, action - OPEN]
     if reached >= 0 and s.done_by[reached] < 0:
         s.done_by[reached] = r
@@ -262,13 +276,13 @@ def achieve(world, s, r):
 @njit(cache=True, nogil=True)
 def use_hands(world, supports, s, actions, e, scratch):
     """All hands of a home act, in random order; returns how many new sub-goals they achieved."""
-    new, robots = 0, s.robots
+    new, robots, task = 0, s.robots, world.task[0]
     first = int(uniform(s) * robots) if robots > 1 else 0
     for k in range(robots):
         r = (first + k) % robots
         if not s.controllable[r]:
             continue
-        end_effector(scratch.links[e, r, GRIPPER], scratch.hand[e])
+        end_effector(scratch.links[e, r, task.gripper], task.grip, scratch.hand[e])
         if s.held[r] >= 0:
             for n in range(3):
                 s.thing[s.held[r], n] = scratch.hand[e, n]

@@ -3,7 +3,7 @@
 Everybody reads `SENSORS`: the batch, spaces, policies, controls, datasets, the command line. A user adds one with
 `register_sensor`. Values are written into buffers that the caller owns; pictures are drawn by `cameras`.
 
-The `state` vector is the paper's (appendix C.3): 7 arm joints, is_holding, then (distance, heading) of both objects' start
+The `state` vector is the paper's (appendix C.3): the arm joints, is_holding, then (distance, heading) of both objects' start
 places, both goals and every partner. Headings are positive to the right, as Habitat's sensors have them (spec section 2).
 """
 
@@ -17,25 +17,35 @@ import numpy as np
 
 from housemates.config import nearest
 from housemates.plugins import Table
-from housemates.robots import fetch
+from housemates.robots import DEFAULT
+from housemates.robots.robot import base_to_world
 from housemates.sim.cameras import DOORS, PICTURES, Cameras
 from housemates.sim.rules import WINDOW, Numbers
 from housemates.sim.sensor_kernels import (
+    HALF_HOME,
+    KINDS,
+    LAGS,
+    PLACE_NUMBERS,
+    RAYS,
     predicates_size,
     privileged_size,
     state_size,
+    track_size,
+    write_egomotion,
     write_gps_compass,
+    write_laser,
+    write_laser_robots,
     write_predicates,
     write_privileged,
+    write_receptacles,
     write_state,
+    write_track,
     write_window,
 )
 from housemates.sim.world import World
 
 ABSENT = (8.0, np.pi)
 """Distance (metres) and heading of the partner that the blind sense: always far off, behind their back."""
-FIRST_PARTNER = 16
-"""Where `state` begins to tell of partners."""
 BLOCK = 14
 """Bits of one robot in `predicates`."""
 
@@ -63,7 +73,7 @@ def draw_without_partners(cameras: Cameras, name: str, records: np.ndarray, whic
     Robots of one home that are drawn for together would hide each other: one after the other is drawn for.
     """
     robots, template = cameras.robots, cameras.placed.template
-    links = len(fetch.LINKS)
+    links = len(cameras.body.parent)
     for robot in range(robots):
         mine = np.flatnonzero(which[:, robot])
         if not len(mine):
@@ -79,7 +89,7 @@ def draw_without_partners(cameras: Cameras, name: str, records: np.ndarray, whic
             held = records["held"][mine, other]
             carrying = mine[held >= 0]
             template[carrying, DOORS + robots * links + held[held >= 0]] = -1
-        camera = fetch.base_to_world(records["pose"][mine, robot]) @ cameras.body.camera
+        camera = base_to_world(records["pose"][mine, robot]) @ cameras.body.camera
         cameras.draw(name, mine, camera, out, mine * robots + robot)
         template[mine] = kept
 
@@ -119,6 +129,8 @@ class Sensor:
     """Number type in environments, if it is another one: there depth is metres."""
     training_only: bool = False
     """Whether only critics may see it, in training."""
+    arm: bool = False
+    """Whether the vector begins with the arm joints, radians; shape and bounds then count what follows them."""
 
     def __post_init__(self) -> None:
         if not self.name.isidentifier():
@@ -126,13 +138,18 @@ class Sensor:
         if (self.kernel is None) != (self.channels > 0):
             raise ValueError(f"the sensor '{self.name}' has no kernel that writes it - give one")
 
-    def size(self, robots: int) -> tuple[int, ...]:
-        """Shape of one robot's observation where there are so many robots; () for pictures."""
-        return tuple(self.shape if isinstance(self.shape, tuple) else self.shape(robots))
+    def size(self, robots: int, joints: int = DEFAULT.joints) -> tuple[int, ...]:
+        """Shape of one robot's observation where there are so many robots with so many arm joints; () for pictures."""
+        shape = tuple(self.shape if isinstance(self.shape, tuple) else self.shape(robots))
+        return (joints + shape[0],) if self.arm else shape
 
-    def limits(self, robots: int) -> tuple[Any, Any]:
-        """Lowest and highest value where there are so many robots."""
-        return self.bounds if isinstance(self.bounds, tuple) else self.bounds(robots)
+    def limits(self, robots: int, joints: int = DEFAULT.joints) -> tuple[Any, Any]:
+        """Lowest and highest value where there are so many robots with so many arm joints."""
+        bounds = self.bounds if isinstance(self.bounds, tuple) else self.bounds(robots)
+        if not self.arm:
+            return bounds
+        low, high = (np.concatenate([np.full(joints, end), bound]) for end, bound in zip((-np.pi, np.pi), bounds, strict=True))
+        return low.astype(self.dtype), high.astype(self.dtype)
 
     @property
     def vector(self) -> bool:
@@ -141,14 +158,14 @@ class Sensor:
 
 
 def _state_bounds(robots: int) -> tuple[np.ndarray, np.ndarray]:
-    polar_count = (state_size(robots) - 8) // 2
-    low = [-np.pi] * 7 + [0.0] + [0.0, -np.pi] * polar_count
-    high = [np.pi] * 7 + [1.0] + [FARTHEST, np.pi] * polar_count
+    places = (state_size(robots) - 1) // 2
+    low, high = [0.0] + [0.0, -np.pi] * places, [1.0] + [FARTHEST, np.pi] * places
     return np.array(low, np.float32), np.array(high, np.float32)
 
 
 def _hide_in_state(values: np.ndarray, robots: int) -> None:
-    values[:, FIRST_PARTNER::2], values[:, FIRST_PARTNER + 1 :: 2] = ABSENT
+    first = values.shape[1] - 2 * (robots - 1)
+    values[:, first::2], values[:, first + 1 :: 2] = ABSENT
 
 
 def _state_alone(values: np.ndarray, robots: int) -> np.ndarray:
@@ -165,6 +182,20 @@ def _predicates_alone(values: np.ndarray, robots: int) -> np.ndarray:
     own, holding, rest = np.split(values, [BLOCK, BLOCK + 1], axis=1)
     blocks, bits = np.zeros((n, BLOCK * others), values.dtype), np.zeros((n, others), values.dtype)
     return np.concatenate([own, blocks, holding, bits, rest], axis=1)
+
+
+def _hide_in_track(values: np.ndarray, robots: int) -> None:
+    values[:, 1::2], values[:, 2::2] = ABSENT[0] * np.cos(ABSENT[1]) / HALF_HOME, 0.0
+
+
+def _track_alone(values: np.ndarray, robots: int) -> np.ndarray:
+    wider = np.concatenate([values, np.zeros((len(values), track_size(robots) - track_size(1)), values.dtype)], axis=1)
+    _hide_in_track(wider, robots)
+    return wider
+
+
+def _hide_in_laser(values: np.ndarray, robots: int) -> None:
+    values[:] = 1.0
 
 
 def _privileged(world: World, state: np.ndarray, rules: Numbers, which: np.ndarray, out: np.ndarray) -> None:
@@ -193,10 +224,11 @@ SENSORS: Table[Sensor] = Table(
             np.float32,
             _state_bounds,
             lambda world, state, rules, which, out: write_state(world, state, which, out),
-            "7 arm joints (radians), is_holding, then distance (metres) and heading (radians, positive to the right) of start "
+            "arm joints (radians), is_holding, then distance (metres) and heading (radians, positive to the right) of start "
             "0, start 1, goal 0, goal 1 and every partner, nearest first",
             _hide_in_state,
             _state_alone,
+            arm=True,
         ),
         Sensor(
             "predicates",
@@ -216,6 +248,53 @@ SENSORS: Table[Sensor] = Table(
             (np.array([-FARTHEST, -FARTHEST, -np.pi], np.float32), np.array([FARTHEST, FARTHEST, np.pi], np.float32)),
             lambda world, state, rules, which, out: write_gps_compass(state, which, out),
             "metres ahead, metres to the right, radians turned right since the start of the episode",
+        ),
+        Sensor(
+            "laser",
+            (RAYS,),
+            np.float32,
+            (0.0, 1.0),
+            lambda world, state, rules, which, out: write_laser(world, state, which, out),
+            "free way of the base in 16 directions (the first ahead, then to the right), until walls or furniture, in units of "
+            "2.5 metres, which is the most it tells",
+        ),
+        Sensor(
+            "laser_robots",
+            (RAYS,),
+            np.float32,
+            (0.0, 1.0),
+            lambda world, state, rules, which, out: write_laser_robots(state, which, out),
+            "way of the base in the same 16 directions until it would touch another robot, in units of 2.5 metres, at most 1",
+            _hide_in_laser,
+        ),
+        Sensor(
+            "track",
+            lambda robots: (track_size(robots),),
+            np.float32,
+            (-FARTHEST / HALF_HOME, FARTHEST / HALF_HOME),
+            lambda world, state, rules, which, out: write_track(state, which, out),
+            "steps since the robot's last decision (in units of 40, at most 2), then where every partner was 1, 2, 4, 8, 16 "
+            "and 32 steps ago: ahead and to the right of where the robot is now, in units of 5 metres; partners nearest first",
+            _hide_in_track,
+            _track_alone,
+        ),
+        Sensor(
+            "egomotion",
+            (1 + 2 * len(LAGS),),
+            np.float32,
+            (-FARTHEST / HALF_HOME, FARTHEST / HALF_HOME),
+            lambda world, state, rules, which, out: write_egomotion(state, which, out),
+            "steps since the last decision (in units of 40, at most 2), then where the robot itself was 1, 2, 4, 8, 16 and 32 "
+            "steps ago, as in track",
+        ),
+        Sensor(
+            "receptacles",
+            (PLACE_NUMBERS * KINDS,),
+            np.float32,
+            (-1.0, FARTHEST / HALF_HOME),
+            lambda world, state, rules, which, out: write_receptacles(world, state, which, out),
+            "distance (in units of 5 metres), cosine and sine of the heading (positive to the right) of the nearest receptacle "
+            "of each of the ten kinds",
         ),
         Sensor(
             "window",

@@ -9,17 +9,20 @@ import numpy as np
 from numba import njit
 
 from housemates.geometry.sight import sees
-from housemates.robots import fetch
 from housemates.sim.rules import ARRIVE, CARRY, FACING, NAVIGATION_CAP
+from housemates.sim.state import kernel
 from housemates.tasks.actions import (
     CLOSED_BELOW,
     MOVE_FORWARD,
     NO_OP,
     OPEN,
     OPEN_ABOVE,
+    OPEN_END,
     OPENED_VALUE,
     PICK,
+    PICK_END,
     PLACE,
+    PLACE_END,
     REACH,
     TURN_LEFT,
     TURN_RIGHT,
@@ -31,14 +34,12 @@ OPENED = (OPENED_VALUE["revolute"], OPENED_VALUE["prismatic"], OPENED_VALUE["pri
 OPEN_ENOUGH = (OPEN_ABOVE["revolute"], OPEN_ABOVE["prismatic"], OPEN_ABOVE["prismatic"])
 """Joint values above which they count as open."""
 OPENING, PICKING, PLACING = (VERBS.index(verb) for verb in ("open", "pick", "place"))
-WORKSPACE = tuple(tuple(float(v) for v in row) for row in fetch.WORKSPACE)
-"""Smallest and largest forward, left, up of the gripper, metres."""
 BLOCKED = 65535
 """Value of `World.cell_of` where no robot can stand."""
 ARM_STEP = 0.25
 """Radians a joint of the arm moves in one simulation step while it is animated."""
 ARM_REST, ARM_CARRY = 0, 1
-"""Rows of `World.arm_poses`."""
+"""Rows of `arm_poses` of TASK."""
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -51,7 +52,7 @@ def wrap(angle):
     return angle
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def cell_at(world, h, x, z):
     """Index of the floor cell under (x, z) in home h, BLOCKED off the main region."""
     row = int(np.floor((z - world.homes[h].origin[1]) / world.cell + 0.5))
@@ -61,7 +62,7 @@ def cell_at(world, h, x, z):
     return int(world.cell_of[h, row, col])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def way_is_free(world, h, x, z, x1, z1):
     """Whether a robot's centre can go straight from (x, z) to (x1, z1) without leaving the navigable floor."""
     if cell_at(world, h, x1, z1) == BLOCKED:
@@ -71,7 +72,7 @@ def way_is_free(world, h, x, z, x1, z1):
     return sees(world.free[h], (z - oz) * scale, (x - ox) * scale, (z1 - oz) * scale, (x1 - ox) * scale)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def path_length(world, h, cell, a):
     """Metres from floor cell `cell` to approach cell `a` of home h, along the corners of the shortest path."""
     corners, first = world.homes[h].corner_start + a * world.homes[h].cells, world.homes[h].cell_start
@@ -87,7 +88,7 @@ def path_length(world, h, cell, a):
     return length
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def entity_point(world, s, r, entity):
     """World point (x, y, z) of an entity: an object where it last lay, a goal, the nearest instance of a receptacle."""
     h, episode = s.home, s.episode
@@ -107,7 +108,7 @@ def entity_point(world, s, r, entity):
     return p[0], p[1], p[2]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def choose_destination(world, s, cell, entity):
     """The approach cell of an entity with the shortest way from floor cell `cell` (for receptacles: of any instance)."""
     h, episode = s.home, s.episode
@@ -136,12 +137,12 @@ def within_reach(s, r, x, y, z):
     return dx * dx + y * y + dz * dz <= REACH * REACH
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def may_start(world, s, r, action):
     """Whether the action's pre-condition holds now (spec 4.1 and section 14, 8)."""
     if action < PICK or action >= NO_OP:
         return True
-    if action < PLACE:
+    if PICK <= action < PICK_END:
         i = action - PICK
         if s.held[r] >= 0:
             return False
@@ -152,16 +153,18 @@ def may_start(world, s, r, action):
         if box >= 0 and s.door[box] <= OPEN_ENOUGH[box]:
             return False
         return within_reach(s, r, s.thing[i, 0], s.thing[i, 1], s.thing[i, 2])
-    if action < OPEN:
+    if PLACE <= action < PLACE_END:
         i = action - PLACE
         goal = world.episodes[s.episode].goal[i]
         return s.held[r] == i and within_reach(s, r, goal[0], goal[1], goal[2])
-    box = action - OPEN
-    handle = world.homes[s.home].handle[box]
-    return s.door[box] < CLOSED_BELOW and within_reach(s, r, handle[0], handle[1], handle[2])
+    if OPEN <= action < OPEN_END:
+        box = action - OPEN
+        handle = world.homes[s.home].handle[box]
+        return s.door[box] < CLOSED_BELOW and within_reach(s, r, handle[0], handle[1], handle[2])
+    return False
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def drive(world, s, r, metres):
     """Move robot r along its heading, unless that would leave the navigable floor (no sliding). True if it moved."""
     x, z, yaw = s.pose[r, 0], s.pose[r, 1], s.pose[r, 2]
@@ -179,13 +182,13 @@ def heading_error(s, r, x, z):
     return wrap(np.arctan2(-(z - s.pose[r, 1]), x - s.pose[r, 0]) - s.pose[r, 2])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def turn(s, r, angle, limit):
     """Turn robot r by `angle`, at most `limit` radians in one step."""
     s.pose[r, 2] = wrap(s.pose[r, 2] + min(max(angle, -limit), limit))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def step_towards(s, rules, r, x, z, backwards):
     """One step towards a floor point in sight: turn on the spot until it lies ahead (or behind), then drive."""
     error = heading_error(s, r, x, z)
@@ -201,7 +204,7 @@ def step_towards(s, rules, r, x, z, backwards):
     s.travelled[r] += distance * share
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def next_waypoint(world, s, r, a):
     """The floor cell to drive straight to next, on the way to approach cell a.
 
@@ -217,7 +220,7 @@ def next_waypoint(world, s, r, a):
     return cell
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def navigate(world, s, rules, r, entity):
     """One step of a navigation that ignores the partner. True when the robot stands there and faces the entity."""
     h, a = s.home, int(s.destination[r])
@@ -242,7 +245,7 @@ def navigate(world, s, rules, r, entity):
     return False
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def move(world, s, rules, r):
     """The motion of robot r in this step. True when a navigation has arrived."""
     action = s.action[r]
@@ -257,20 +260,21 @@ def move(world, s, rules, r):
     return True
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def reach_out(world, s, r, x, y, z):
     """Show the arm reaching for a point; it then moves to rest or carry by itself."""
     dx, dz = x - s.pose[r, 0], z - s.pose[r, 1]
     rows, columns = world.task[0].reach.shape[0], world.task[0].reach.shape[1]
-    row = int((y - WORKSPACE[2][0]) / (WORKSPACE[2][1] - WORKSPACE[2][0]) * (rows - 1) + 0.5)
-    column = int((np.sqrt(dx * dx + dz * dz) - WORKSPACE[0][0]) / (WORKSPACE[0][1] - WORKSPACE[0][0]) * (columns - 1) + 0.5)
+    ahead, up = world.task[0].workspace[0], world.task[0].workspace[2]
+    row = int((y - up[0]) / (up[1] - up[0]) * (rows - 1) + 0.5)
+    column = int((np.sqrt(dx * dx + dz * dz) - ahead[0]) / (ahead[1] - ahead[0]) * (columns - 1) + 0.5)
     pose = world.task[0].reach[min(max(row, 0), rows - 1), min(max(column, 0), columns - 1)]
     after = world.task[0].arm_poses[ARM_CARRY if s.held[r] >= 0 else ARM_REST]
-    for j in range(7):
+    for j in range(s.arm.shape[1]):
         s.arm[r, j], s.arm_goal[r, j] = pose[j], after[j]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def carry(s, r):
     """Put the object that robot r holds in front of its chest."""
     i = s.held[r]
@@ -281,7 +285,7 @@ def carry(s, r):
         s.thing[i, 2] = s.pose[r, 1] - CARRY[0] * np.sin(yaw)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def draw_along(world, s, i):
     """Put a resting object where its drawer has carried it."""
     h, box = s.home, s.inside[i]
@@ -290,18 +294,18 @@ def draw_along(world, s, i):
         s.thing[i, k] = s.rest[i, k] + shift
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def apply(world, s, r):
     """The effect of robot r's pick, place or open. Returns the sub-goal it achieved for the first time, -1 if none."""
     action = s.action[r]
     reached = -1
-    if PICK <= action < PLACE:
+    if PICK <= action < PICK_END:
         i = action - PICK
         s.held[r] = i
         s.thing_yaw[i] = wrap(s.thing_yaw[i] - s.pose[r, 2])  # held things turn with their holder
         reach_out(world, s, r, s.thing[i, 0], s.thing[i, 1], s.thing[i, 2])
         reached = world.task[0].subgoal_of[PICKING, i]
-    elif PLACE <= action < OPEN:
+    elif PLACE <= action < PLACE_END:
         i, episode = action - PLACE, s.episode
         s.held[r] = -1
         for k in range(3):
@@ -313,7 +317,7 @@ def apply(world, s, r):
         draw_along(world, s, i)
         reach_out(world, s, r, s.thing[i, 0], s.thing[i, 1], s.thing[i, 2])
         reached = world.task[0].subgoal_of[PLACING, i]
-    elif OPEN <= action < NO_OP:
+    elif OPEN <= action < OPEN_END:
         box = action - OPEN
         s.door[box] = OPENED[box]
         for i in range(2):
@@ -328,7 +332,7 @@ def apply(world, s, r):
     return -1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def is_held(s, i):
     """Whether any robot holds object i."""
     for r in range(s.robots):
@@ -337,15 +341,15 @@ def is_held(s, i):
     return False
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def finished(s, r, arrived):
     """Whether robot r's action ends with this step: all but navigation last one step."""
     return s.action[r] >= PICK or arrived or s.elapsed[r] >= NAVIGATION_CAP
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def move_arm(s, r):
     """One step of the arm's animation towards its goal pose."""
-    for j in range(7):
+    for j in range(s.arm.shape[1]):
         gap = s.arm_goal[r, j] - s.arm[r, j]
         s.arm[r, j] += min(max(gap, -ARM_STEP), ARM_STEP)

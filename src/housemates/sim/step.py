@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from housemates.parallel import take
 from housemates.sim.rules import ALWAYS_BELOW, COLLISION, RELEASE, WINDOW
@@ -20,7 +19,7 @@ from housemates.sim.skills import (
     move_arm,
     path_length,
 )
-from housemates.sim.state import BOTH_HALVES, COLLISION_END, MUST_DECIDE, SUCCESS, TIMEOUT
+from housemates.sim.state import BOTH_HALVES, COLLISION_END, MUST_DECIDE, SUCCESS, TIMEOUT, kernel
 from housemates.tasks.actions import NO_OP, PICK, SUCCESS_RADIUS
 from housemates.tasks.generate import SPAWN_APART
 
@@ -28,7 +27,7 @@ SPAWN_TRIES = 200
 """Draws for one robot before the farthest of them is taken (three and four robots may not all fit)."""
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def draw(s):
     """The next 64 random bits of a home (splitmix64)."""
     s.rng += np.uint64(0x9E3779B97F4A7C15)
@@ -38,13 +37,13 @@ def draw(s):
     return z ^ (z >> np.uint64(31))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def uniform(s):
     """A random number in [0, 1) from the home's own generator."""
     return float(draw(s) >> np.uint64(11)) * (1.0 / 9007199254740992.0)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def nearest_partner(s, r, upto):
     """Metres from robot r to the nearest of the robots before `upto`, inf if it is alone."""
     best = np.inf
@@ -56,7 +55,7 @@ def nearest_partner(s, r, upto):
     return best
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def place_robots(world, s, stored):
     """Spawn all robots: as the episode stores it, or at random cells at least SPAWN_APART from each other."""
     h, robots = s.home, s.robots
@@ -82,7 +81,7 @@ def place_robots(world, s, stored):
             s.spawn[r, k] = s.pose[r, k]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def plan_length(world, s, r, plan):
     """Metres robot r would drive to follow a plan from where it stands."""
     h = s.home
@@ -98,7 +97,7 @@ def plan_length(world, s, r, plan):
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def reset(world, s, rules, stored):
     """Begin the next episode in a home: everything back to its start, all robots must decide."""
     following = s.following
@@ -121,7 +120,7 @@ def reset(world, s, rules, stored):
         s.inside[i] = world.episodes[episode].start_inside[i]
     place_robots(world, s, stored)
     for r in range(s.robots):
-        for j in range(7):
+        for j in range(s.arm.shape[1]):
             s.arm[r, j] = world.task[0].arm_poses[ARM_REST, j]
             s.arm_goal[r, j] = world.task[0].arm_poses[ARM_REST, j]
         s.action[r], s.executed[r], s.elapsed[r] = MUST_DECIDE, NO_OP, 0
@@ -136,7 +135,7 @@ def reset(world, s, rules, stored):
             s.plan[r] = world.task[0].solo[0] if first <= second else world.task[0].solo[1]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def begin(world, s, r, action):
     """Robot r starts an action; what it earns is counted from here."""
     s.action[r], s.elapsed[r] = action, 0
@@ -148,7 +147,7 @@ def begin(world, s, r, action):
     s.discounted[r], s.factor[r], s.duration[r] = 0.0, 1.0, 0
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def planned(world, s, r):
     """What the plan of a scripted robot says next, -1 when it is done."""
     plan, at = s.plan[r], s.plan_at[r]
@@ -157,7 +156,7 @@ def planned(world, s, r):
     return int(world.task[0].plans[plan, at])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def next_of_plan(world, s, r):
     """The next action of a scripted robot, whose plan goes on; a no-op when it is done."""
     action = planned(world, s, r)
@@ -167,7 +166,7 @@ def next_of_plan(world, s, r):
     return action
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def crossed(rules, distance, slack):
     """How many interruption thresholds (plus slack) lie above a distance."""
     count = 0
@@ -176,7 +175,7 @@ def crossed(rules, distance, slack):
     return count
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def interrupt(s, rules, r, distance):
     """Cut robot r's running skill if its nearest partner has just come nearer than the next threshold."""
     risen = crossed(rules, distance, 0.0)
@@ -186,7 +185,7 @@ def interrupt(s, rules, r, distance):
         s.action[r] = MUST_DECIDE
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def effects(world, s):
     """Apply the robots' one-step skills in random order; returns how many new sub-goals they achieved."""
     robots, new = s.robots, 0
@@ -209,7 +208,7 @@ def effects(world, s):
     return new
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def task_is_done(episode, s):
     """Whether every target object lies within SUCCESS_RADIUS of its goal and nobody holds it."""
     for i in range(2):
@@ -221,7 +220,7 @@ def task_is_done(episode, s):
     return True
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def pay(s, rules, new, outcome):
     """Give every robot the step's reward, by named terms; the collision charge is not part of the paper's return."""
     success = rules.success if outcome == SUCCESS else 0.0
@@ -242,7 +241,7 @@ def pay(s, rules, new, outcome):
         s.duration[r] += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def tick(world, s, rules):
     """One simulation step of a home: act, move, apply skills, reward, interrupt. Returns the outcome, 0 if it goes on."""
     robots = s.robots
@@ -267,7 +266,7 @@ def tick(world, s, rules):
     return end_step(world, s, rules, new)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def end_step(world, s, rules, new):
     """How a step ends after everybody has moved and acted, under skills and low-level control alike: who is interrupted,
     whether the episode is over, what is paid. new: sub-goals achieved in it. Returns the outcome, 0 if the episode goes on."""
@@ -288,7 +287,7 @@ def end_step(world, s, rules, new):
     return outcome
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def somebody_waits(s):
     """Whether a robot of a home needs a decision from outside."""
     for r in range(s.robots):
@@ -297,7 +296,7 @@ def somebody_waits(s):
     return False
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def advance(shares, thread, world, state, ended, rules, actions, trace, traced, told, max_ticks, stored, autoreset):
     """A thread's homes: start the given actions, then tick each home until somebody must decide or the episode ends.
 
@@ -329,7 +328,7 @@ def advance(shares, thread, world, state, ended, rules, actions, trace, traced, 
         low, high = take(shares, thread)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def tell(state, low, high, told):
     """Homes low..high after a call: who must decide [E, R], reward since the last decision [E, R], episode over [E]."""
     decide, reward, done = told
@@ -341,11 +340,12 @@ def tell(state, low, high, told):
             reward[e, r] = s.terms[r].sum()
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def note(s, row):
     """One row of a trace: the home after a step."""
     row.clock = s.clock
-    row.door[:] = s.door
+    for box in range(3):
+        row.door[box] = s.door[box]
     for r in range(s.robots):
         row.executed[r], row.held[r] = s.executed[r], s.held[r]
         for k in range(3):
@@ -355,15 +355,18 @@ def note(s, row):
             row.thing[i, k] = s.thing[i, k]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def finish(world, s, end, outcome, rules, stored, autoreset):
     """Write down how a home's episode ended, close every running decision and, with autoreset, begin the next episode."""
     s.outcome = outcome
     end.episode, end.outcome, end.steps, end.total = s.episode, outcome, s.clock, s.total
-    end.done_by[:] = s.done_by
+    for k in range(s.done_by.size):
+        end.done_by[k] = s.done_by[k]
     for r in range(s.robots):
         end.idle[r], end.travelled[r] = s.idle[r], s.travelled[r]
-        end.window[r, :, :] = s.window[r]
+        for k in range(WINDOW):
+            for j in range(3):
+                end.window[r, k, j] = s.window[r, k, j]
         s.action[r] = MUST_DECIDE
     if autoreset:
         reset(world, s, rules, stored)
@@ -371,7 +374,7 @@ def finish(world, s, end, outcome, rules, stored, autoreset):
         s.over = True
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def reset_all(world, state, rules, which, stored):
     """Reset every home of a mask [E]."""
     for e in range(which.shape[0]):

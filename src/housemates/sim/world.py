@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
 from housemates.homes.home import OPENABLE, RECEPTACLES, Home
 from housemates.homes.navigation import Navigation, approach_for_points, navigation
-from housemates.robots import fetch as fetch_arm
+from housemates.robots import DEFAULT, Robot
 from housemates.sim.scripts import SOLO, plans
 from housemates.sim.skills import BLOCKED
 from housemates.sim.state import blank
@@ -146,18 +147,28 @@ EPISODE = np.dtype(
 
 
 PLANS, PLAN_STEPS = 5, MOST_STEPS
-TASK = np.dtype(
-    [
-        ("door_start", "f8", (3,)),  # Joint values at the start of an episode
-        ("subgoal_of", "i8", (len(VERBS), 3)),  # Number of the sub-goal, -1 if it is none
-        ("plans", "i1", (PLANS, PLAN_STEPS)),  # Scripted plans, padded with -1
-        ("solo", "i8", (2,)),  # The plans that do the whole task
-        ("arm_poses", "f8", (2, 7)),  # Rest and carry
-        ("reach", "f8", (*fetch_arm.reach_table()[2].shape,)),  # The arm reaching out, on the grid of `fetch_arm.reach_table`
-    ],
-    align=True,
-)
-"""What is the same in every episode of a task."""
+
+
+@lru_cache
+def task_type(reach: tuple[int, int, int]) -> np.dtype:
+    """The record TASK: what is the same in every episode of a task. reach: shape [heights, distances, J] of `Robot.reach`."""
+    joints = reach[2]
+    return np.dtype(
+        [
+            ("door_start", "f8", (3,)),  # Joint values at the start of an episode
+            ("subgoal_of", "i8", (len(VERBS), 3)),  # Number of the sub-goal, -1 if it is none
+            ("plans", "i1", (PLANS, PLAN_STEPS)),  # Scripted plans, padded with -1
+            ("solo", "i8", (2,)),  # The plans that do the whole task
+            ("arm_poses", "f8", (2, joints)),  # Rest and carry
+            ("reach", "f8", reach),  # The arm reaching out, as `Robot.reach`
+            ("workspace", "f8", (3, 2)),  # As `Robot.workspace`
+            ("arm_limits", "f8", (joints, 2)),  # Radians
+            ("arm_turns", "u1", (joints,)),  # Whether a joint turns for ever
+            ("gripper", "i8"),  # Index of the gripper's link
+            ("grip", "f8", (3,)),  # The end effector in the gripper's frame
+        ],
+        align=True,
+    )
 
 
 class World(NamedTuple):
@@ -183,8 +194,8 @@ class World(NamedTuple):
     """[1] TASK."""
 
 
-def pack(episodes: Episodes, homes: Sequence[Home]) -> World:
-    """Everything the kernels need to play these episodes in these homes."""
+def pack(episodes: Episodes, homes: Sequence[Home], robot: Robot = DEFAULT) -> World:
+    """Everything the kernels need to play these episodes in these homes, all robots with that body."""
     if tuple(home.content_hash for home in homes) != tuple(episodes.hashes):
         raise ValueError("these episodes were made for other homes - load both with load_episodes and load_split")
     if episodes.approach is None:
@@ -207,7 +218,7 @@ def pack(episodes: Episodes, homes: Sequence[Home]) -> World:
         cell_xz=np.concatenate([np.asarray(f.origin) + f.cells[:, ::-1] * f.cell for f in floors]),
         approach_cell=np.concatenate([way.approach for way in ways]).astype(np.int64),
         corner=np.concatenate([np.ascontiguousarray(way.corner).reshape(-1) for way in ways]),
-        task=_task(episodes),
+        task=_task(episodes, robot),
     )
 
 
@@ -254,14 +265,17 @@ def _episodes(episodes: Episodes, approach: np.ndarray, homes: Sequence[Home]) -
     return out
 
 
-def _task(episodes: Episodes) -> np.ndarray:
-    out = blank(1, TASK)
+def _task(episodes: Episodes, robot: Robot) -> np.ndarray:
+    heights, distances, joints = robot.reach.shape
+    out = blank(1, task_type((heights, distances, joints)))
     table = plans(episodes.task)
     out["plans"] = -1
     out["plans"][0, : len(table), : table.shape[1]] = table
     out["door_start"], out["solo"] = episodes.doors[0], SOLO
     out["subgoal_of"] = _subgoal_table(subgoal_codes(get_task(episodes.task).subgoals))
-    out["arm_poses"], out["reach"] = (fetch_arm.REST, fetch_arm.CARRY), fetch_arm.reach_table()[2]
+    out["arm_poses"], out["reach"], out["workspace"] = (robot.rest, robot.carry), robot.reach, robot.workspace
+    out["arm_limits"], out["arm_turns"] = robot.limits, robot.continuous
+    out["gripper"], out["grip"] = robot.gripper_index, robot.grip
     return out
 
 

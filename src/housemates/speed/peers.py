@@ -19,9 +19,7 @@ from housemates.homes.home import Home, Parts
 from housemates.homes.solids import join
 from housemates.renderer.pictures import Renderer
 from housemates.renderer.scene import nothing_placed, pack
-from housemates.robots import fetch
-from housemates.robots.body import fetch_parts
-from housemates.robots.fetch import REST
+from housemates.robots import DEFAULT
 from housemates.speed.measure import Job
 
 VIEWS = 32
@@ -41,13 +39,13 @@ def boxes(home: Home, seed: int = 0) -> tuple[Parts, np.ndarray]:
     bases = np.column_stack([points, rng.uniform(-np.pi, np.pi, VIEWS)])
     scene = join([home.parts, *(robot_at(base) for base in bases[:2])])
     solid = replace(scene, sides=np.zeros_like(scene.sides), taper=np.ones_like(scene.taper), body=np.zeros_like(scene.body))
-    return solid, fetch.camera_to_world(bases)
+    return solid, DEFAULT.camera_to_world(bases)
 
 
 def robot_at(base: np.ndarray) -> Parts:
     """The solids of a robot at rest at base (x, z, yaw), world coordinates."""
-    chain, links, parts = fetch.chain(), np.zeros((1, 1, len(fetch.LINKS), 4, 4)), fetch_parts()
-    arm, ground = REST[None, None], np.asarray(base, float)[None, None]
+    chain, links, parts = DEFAULT.chain, np.zeros((1, 1, len(DEFAULT.links), 4, 4)), DEFAULT.parts
+    arm, ground = DEFAULT.rest[None, None], np.asarray(base, float)[None, None]
     forward_kinematics(chain.origin, chain.axis, chain.kind, chain.parent, chain.joint, arm, ground, links)
     frame = links[0, 0][parts.body]
     return replace(

@@ -10,6 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from housemates.homes.replicacad.scene import load_replicacad, replicacad_scenes
+from housemates.lookahead.search import Planner
+from housemates.lookahead.settings import LookAhead
 from housemates.sim.batch import Batch
 from housemates.speed.measure import Job
 from housemates.tasks.actions import ACTIONS
@@ -85,6 +87,23 @@ def with_pictures(batch: Batch, every_step: bool) -> Job:
 
     what = f"all {batch.robots} cameras every step" if every_step else "cameras of deciding robots"
     return Job(f"steps, {what}, {batch.pixels}x{batch.pixels}", "steps", "steps/s", work, batch.threads)
+
+
+def look_ahead(batch: Batch) -> Job:
+    """Random decisions of robots that look ahead, all of them checked, however far their partner is."""
+    rng, shape = np.random.default_rng(0), (batch.size, batch.robots)
+    for _ in range(SHUFFLE):
+        batch.step(rng.integers(len(ACTIONS), size=shape))
+    planner, rows = Planner(batch, LookAhead(near=100.0)), np.arange(batch.size * batch.robots)
+    logits, wanted = rng.normal(size=(len(rows), len(ACTIONS))), rng.integers(len(ACTIONS), size=len(rows))
+    decided = np.full(shape, -1)
+
+    def work() -> int:
+        planner.forget()
+        planner.revise(rows, logits, wanted, decided)
+        return len(rows)
+
+    return Job("decisions with look-ahead", "other", "decisions/s", work)
 
 
 def _actions(batch: Batch) -> np.ndarray:

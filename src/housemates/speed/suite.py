@@ -112,7 +112,7 @@ def run(plan: Plan, homes: Sequence[Home], episodes: Episodes, say: Say) -> Resu
     scaled, two_threads, two_batches = scaling(batch, plan)
     figures += scaled
     say("paths and homes")
-    figures += measure(other_jobs(homes[0]), plan.seconds)
+    figures += measure([*other_jobs(homes[0]), steps.look_ahead(batch(plan.homes[0]))], plan.seconds)
     learning, acting = [], {}
     for kind in plan.learning:
         say(f"learning from {kind}")

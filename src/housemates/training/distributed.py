@@ -1,4 +1,4 @@
-"""Training with several processes: torchrun, and gradient sums through shared memory on one machine.
+"""Training with several processes: torchrun, and means of gradients through shared memory on one machine.
 
 Every worker writes its numbers into a row of its own, waits until all rows are there, and adds them in rank order, so that all
 get the same bits. Two tables take turns: no worker writes into one that another may still read.
@@ -29,6 +29,8 @@ NAP = 0.0001
 PATIENCE = 1.0
 """Seconds after which it looks whether the others are still alive, again and again."""
 FOLDER = Path("/dev/shm")
+NOTHING = 1e-8
+"""What the sum of all weights counts as at least, where a mean is divided by it."""
 
 
 class WorkerLostError(RuntimeError):
@@ -40,8 +42,8 @@ def possible(size: int) -> bool:
     return size > 1 and os.environ.get("LOCAL_WORLD_SIZE") == str(size) and FOLDER.is_dir() and os.access(FOLDER, os.W_OK)
 
 
-class SharedSums:
-    """Sums of float32 tensors of at most `capacity` numbers. All workers must make it, and call it, in the same order."""
+class SharedMeans:
+    """Means of float32 tensors of fewer than `capacity` numbers. All workers must make it, and call it, in the same order."""
 
     def __init__(self, capacity: int, rank: int, size: int, store: distributed.Store, name: str) -> None:
         """store: where the workers find each other; name: of this object in it, never used before."""
@@ -62,14 +64,18 @@ class SharedSums:
             # Whoever has the file open keeps it; from here on nothing stays behind, however the run ends.
             Path(path).unlink()
 
-    def sum(self, flat: torch.Tensor) -> None:
-        """Replace numbers [n] by their sums over all workers."""
-        rows = self._rows[self.turn % 2, :, : flat.numel()]
-        rows[self.rank].copy_(flat)
+    def average(self, numbers: torch.Tensor, weight: float) -> None:
+        """Replace numbers [n] by their mean over all workers, each with its weight; no array is made on the way."""
+        n = numbers.numel()
+        rows = self._rows[self.turn % 2, :, : n + 1]
+        torch.mul(numbers, weight, out=rows[self.rank, :n])
+        rows[self.rank, n] = weight
         self._arrive()
-        flat.copy_(rows[0])
-        for other in range(1, self.size):
-            flat += rows[other]
+        # In rank order, so that all workers get the same bits.
+        torch.add(rows[0, :n], rows[1, :n], out=numbers)
+        for other in range(2, self.size):
+            numbers += rows[other, :n]
+        numbers /= max(sum(rows[:, n].tolist()), NOTHING)
 
     def _arrive(self) -> None:
         """Tell the others that this worker has written, and wait until all have."""
@@ -121,7 +127,7 @@ class Group:
         self.rank = 0 if self.alone else distributed.get_rank()
         self.size = 1 if self.alone else distributed.get_world_size()
         self.store: distributed.Store | None = None
-        self._shared: SharedSums | None = None
+        self._shared: SharedMeans | None = None
         self._made = 0
 
     def wait(self) -> None:
@@ -181,19 +187,17 @@ class Group:
         """Replace numbers [n] by their mean over the workers, each with its weight, in one message."""
         if self.alone:
             return
-        flat = torch.cat([numbers * weight, numbers.new_tensor([weight])])
-        self._sum(flat)
-        torch.div(flat[:-1], flat[-1].clamp(min=1e-8), out=numbers)
-
-    def _sum(self, flat: torch.Tensor) -> None:
-        """Replace numbers [n] by their sums over all workers: through memory on one machine, else over the network."""
-        if self.store is None or flat.is_cuda or not possible(self.size):
+        if self.store is None or numbers.is_cuda or not possible(self.size):
+            # Over the network.
+            flat = torch.cat([numbers * weight, numbers.new_tensor([weight])])
             distributed.all_reduce(flat)
+            torch.div(flat[:-1], flat[-1].clamp(min=NOTHING), out=numbers)
             return
-        if self._shared is None or self._shared.capacity < flat.numel():
+        # Through memory, on one machine.
+        if self._shared is None or self._shared.capacity <= numbers.numel():
             self._made += 1
-            self._shared = SharedSums(flat.numel(), self.rank, self.size, self.store, f"sums/{self._made}")
-        self._shared.sum(flat)
+            self._shared = SharedMeans(numbers.numel() + 1, self.rank, self.size, self.store, f"means/{self._made}")
+        self._shared.average(numbers, weight)
 
     def same_weights(self, modules: Iterable[torch.nn.Module]) -> None:
         """Give every worker the weights of rank 0."""

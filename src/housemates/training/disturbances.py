@@ -20,7 +20,8 @@ KINDS = ("undisturbed", "freeze", "blind", "noise", "slow")
 decisions are random ones. slow: waits between its decisions."""
 UNDISTURBED, FREEZE, BLIND, NOISE, SLOW = range(len(KINDS))
 LATEST = 150
-"""Steps of an episode within which a partner freezes: before it could have done the whole task."""
+"""Steps of an episode within which a partner freezes: before it could have done the whole task. The step is drawn early
+rather than late (the square of a uniform number): an agent whose partners always help at first never learns to do without."""
 NOISY = (0.1, 0.5)
 """Least and largest share of random decisions."""
 WAITING = 0.8
@@ -36,8 +37,8 @@ class Disturbances:
     ramp: float = 0.4
     """Share of the training in which all others freeze as well, fewer and fewer of them: the agent first learns to work by
     itself, so that there is something to coordinate."""
-    freeze: float = 0.4
-    blind: float = 0.6
+    freeze: float = 0.6
+    blind: float = 0.4
     noise: float = 0.0
     slow: float = 0.0
     """How often each kind is drawn, in proportion."""
@@ -85,7 +86,8 @@ class Disturber:
         kind = 1 + np.minimum(np.searchsorted(self.limits, drawn[1], side="right"), len(KINDS) - 2)
         kind = np.where(drawn[0] < self.config.share, kind, FREEZE)
         self.kind[homes] = np.where(hit, kind, UNDISTURBED)[homes]
-        self.at = np.where(hit, (self.config.earliest + drawn[2] * (LATEST - self.config.earliest)).astype(np.int32), self.at)
+        early = self.config.earliest + drawn[2] ** 2 * (LATEST - self.config.earliest)
+        self.at = np.where(hit, early.astype(np.int32), self.at)
         noisy = NOISY[0] + drawn[3] * (NOISY[1] - NOISY[0])
         self.rate[homes] = np.select([self.kind == NOISE, self.kind == SLOW], [noisy, WAITING])[homes]
         state = self.batch.state

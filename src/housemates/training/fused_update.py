@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import torch
 
 from housemates.fused.learner import Learner
 from housemates.fused.losses import LOSSES, Decisions, Weights
 from housemates.training.distributed import Group
-from housemates.training.ppo import PPO, Batched, Scale, minibatches
+from housemates.training.popart import Scale
+from housemates.training.sequences import Batched, minibatches
 from housemates.training.store import Store
+
+if TYPE_CHECKING:
+    from housemates.training.ppo import PPO
 
 
 def update(

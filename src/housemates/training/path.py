@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
 
 from housemates.fused import gemm
 from housemates.fused.acting import act
@@ -15,13 +14,12 @@ from housemates.parallel import announce
 from housemates.policies.policy import Policy
 from housemates.training.distributed import Group
 
-Way = Literal["torch", "fused"]
 COMPILING = 60.0
 """Seconds, about, that the fused kernels take to compile."""
 
 
-def choose(wanted: Literal["auto", "torch", "fused"], policies: Sequence[Policy], device: str, group: Group) -> Way:
-    """The path of all workers of a group that train these policies: the fused one where everybody can take it.
+def choose(wanted: str, policies: Sequence[Policy], device: str, group: Group) -> str:
+    """The path, `torch` or `fused`, of all workers of a group that train these policies; `auto`: fused where all can take it.
 
     It is an error to ask for the fused path where it cannot be taken, with the reason.
     """
@@ -49,7 +47,7 @@ def choose(wanted: Literal["auto", "torch", "fused"], policies: Sequence[Policy]
     return "fused"
 
 
-def continued(folder: Path, before: str, now: Way) -> None:
+def continued(folder: Path, before: str, now: str) -> None:
     """Say in one line that a run goes on by another path than it was left on: from here on the last bits differ."""
     if before != now:
         print(

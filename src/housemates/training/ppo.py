@@ -1,129 +1,27 @@
-"""PPO for decisions of variable length: advantages, sequence chunks, value normalisation (PopArt), losses and updates."""
+"""PPO for decisions of variable length: its settings, losses and updates, by torch or by the fused kernels."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import torch
-from numba import njit
 from torch import Tensor, nn
 
-from housemates.policies.policy import Auxiliary, BranchedLinear, Policy
+from housemates.fused.learner import Learner as FusedLearner
+from housemates.policies.policy import Auxiliary, Policy
+from housemates.training import fused_update
+from housemates.training.algorithm import Algorithm
 from housemates.training.distributed import Group
+from housemates.training.path import choose
+from housemates.training.popart import Scale
+from housemates.training.sequences import Batched, advantages, chunks, links, minibatches
 from housemates.training.store import Store
 
-
-@njit(cache=True, nogil=True)
-def advantages(reward, value, duration, done, following, discount, gae_lambda, per_step, out):
-    """Generalised advantage estimates of N decisions into out [N] float32, newest last.
-
-    reward[i] is what decision i earned until the same robot's next decision (already discounted within the decision if
-    per_step), duration[i] how many simulation steps that took, following[i] > i the index of that next decision (its value
-    bootstraps), -1 if the decision is still open (its advantage is zero). done[i] says the episode ended in between.
-    discount and gae_lambda count per simulation step if per_step, else per decision (the paper).
-    """
-    for i in range(reward.shape[0] - 1, -1, -1):
-        if following[i] < 0 and not done[i]:
-            out[i] = 0.0
-            continue
-        steps = duration[i] if per_step else 1
-        ahead = 0.0 if done[i] else discount**steps
-        nxt = following[i]
-        later_value = 0.0 if done[i] else value[nxt]
-        later = 0.0 if done[i] else out[nxt]
-        out[i] = reward[i] + ahead * later_value - value[i] + ahead * gae_lambda**steps * later
-
-
-@njit(cache=True, nogil=True)
-def links(stream, done, last, following):
-    """following [N]: index of the same stream's next decision, -1 for its newest. last [S] is scratch space."""
-    last[:] = -1
-    for i in range(stream.shape[0]):
-        s = stream[i]
-        following[i] = -1
-        if last[s] >= 0:
-            following[last[s]] = i
-        last[s] = i
-    return following
-
-
-@njit(cache=True, nogil=True)
-def chunks(stream, start, closed, length, streams, out):
-    """Cut each stream's closed decisions into chunks for recurrent training; returns how many chunks.
-
-    A chunk begins at a stream's first decision, at every episode start and after `length` decisions, so that memory is never
-    reset inside one. out [B, length] int64 receives indices of decisions, padded with -1; it must have room for N rows.
-    """
-    row_of = np.full(streams, -1, np.int64)
-    used = np.zeros(streams, np.int64)
-    count = 0
-    for i in range(stream.shape[0]):
-        if not closed[i]:
-            continue
-        s = stream[i]
-        if row_of[s] < 0 or start[i] or used[s] == length:
-            row_of[s], used[s] = count, 0
-            for k in range(length):
-                out[count, k] = -1
-            count += 1
-        out[row_of[s], used[s]] = i
-        used[s] += 1
-    return count
-
-
-KEEP = 0.95
-"""How much of the old moments an update keeps; the first ones are corrected for it."""
-
-
-@dataclass
-class Scale:
-    """Running mean and spread of value targets; until `follow` is called a critic's units are the reward's own."""
-
-    mean: float = 0.0
-    spread: float = 1.0
-    first: float = 0.0
-    """Running mean, not yet corrected."""
-    second: float = 0.0
-    """Running mean of squares, not yet corrected."""
-    weight: float = 0.0
-    """How much of the running means is filled, 0 to 1."""
-
-    def real(self, value: np.ndarray) -> np.ndarray:
-        """From the critic's units to rewards."""
-        return value * self.spread + self.mean
-
-    def unit(self, value: torch.Tensor) -> torch.Tensor:
-        """From rewards to the critic's units."""
-        return (value - self.mean) / self.spread
-
-    def follow(self, targets: np.ndarray, critic: nn.Module, group: Group | None = None) -> None:
-        """Move the units towards the targets [N] of all workers and rewrite the critic's last layer."""
-        values = targets.astype(np.float64)
-        count, total, squares = (group or Group()).sums(np.array([len(values), values.sum(), (values**2).sum()]))
-        if count == 0:
-            return
-        self.first = KEEP * self.first + (1 - KEEP) * total / count
-        self.second = KEEP * self.second + (1 - KEEP) * squares / count
-        self.weight = KEEP * self.weight + (1 - KEEP)
-        before, old = self.mean, self.spread
-        self.mean = float(self.first / self.weight)
-        self.spread = float(np.sqrt(max(self.second / self.weight - self.mean**2, 1e-4)))
-        last = critic[-1] if isinstance(critic, nn.Sequential) else critic
-        if not isinstance(last, nn.Linear | BranchedLinear):
-            raise TypeError(f"the critic ends in {type(last).__name__}, not in a linear layer")
-        with torch.no_grad():
-            last.weight.mul_(old / self.spread)
-            last.bias.mul_(old).add_(before - self.mean).div_(self.spread)
-
-    def state(self) -> np.ndarray:
-        """All numbers [5] float64."""
-        return np.array([self.mean, self.spread, self.first, self.second, self.weight])
-
-    def load(self, state: np.ndarray) -> None:
-        """The inverse of `state`."""
-        self.mean, self.spread, self.first, self.second, self.weight = (float(x) for x in state)
+if TYPE_CHECKING:
+    from housemates.training.settings import Training
 
 
 @dataclass(frozen=True)
@@ -208,18 +106,6 @@ def value_loss(value: Tensor, old: Tensor, target: Tensor, clip: float | None) -
     return 0.5 * loss
 
 
-@dataclass
-class Batched:
-    """One rollout ready for training: decisions as chunks."""
-
-    index: Tensor
-    """[B, L] int64 into the store, -1 where a chunk is shorter."""
-    advantage: Tensor
-    """[N] float32."""
-    target: Tensor
-    """[N] float32, what the value should have been, in units of reward."""
-
-
 def prepare(store: Store, config: PPO, streams: int, bonus: np.ndarray | None = None, group: Group | None = None) -> Batched:
     """Advantages and chunks of a store; bonus [N] is paid on top of each decision's reward.
 
@@ -289,23 +175,6 @@ def replay(policy: Policy, seen: dict[str, Tensor], stored: dict[str, Tensor], i
     return Replay(at, chosen, -(log_probs.exp() * log_probs).sum(-1), policy.critic(judged, *branches)[:, 0], core)
 
 
-def minibatches(index: Tensor, parts: int, rng: np.random.Generator) -> list[Tensor]:
-    """Chunks [B, L] dealt at random into parts of [L', B'], longest chunk first; parts may be empty.
-
-    They are dealt in the order of their lengths, so that all parts have as many decisions, and workers that have the same
-    number of chunks need not wait for each other.
-    """
-    order = torch.from_numpy(rng.permutation(len(index)))
-    length = (index >= 0).sum(1)
-    order = order[length[order].argsort(descending=True, stable=True)]
-    cut = []
-    for part in range(parts):
-        rows = order[part::parts]
-        longest = int(length[rows[0]]) if len(rows) else 0
-        cut.append(index[rows, :longest].T.contiguous())
-    return cut
-
-
 def update(
     policy: Policy,
     optimiser: torch.optim.Optimizer,
@@ -373,3 +242,48 @@ def _losses(
         losses["approx_kl"] = (moved.exp() - 1 - moved).mean()
         losses["clip_fraction"] = (moved.exp() - 1).abs().gt(config.clip).float().mean()
     return losses
+
+
+class PPOAlgorithm(Algorithm):
+    """PPO of one learner: an auxiliary head beside the policy where it is asked for, and the path that computes."""
+
+    name = "ppo"
+
+    def optimise(self) -> torch.optim.Optimizer:
+        """Adam over the policy and a head that exists in training only."""
+        policy = self.learner.policy
+        self.head: Auxiliary | None = None
+        if self.training.ppo.auxiliary:
+            bits = self.batch.observation("predicates")[0][0]
+            self.head = Auxiliary(policy.config.hidden, bits, seed=self.index).to(policy.actor.weight.device)
+        optimiser = super().optimise()
+        self.fused = FusedLearner(policy, optimiser, self.head) if self.path == "fused" else None
+        return optimiser
+
+    @classmethod
+    def choose_path(cls, training: Training, policies: Sequence[Policy], device: str, group: Group) -> str:
+        """The fused path where all learners can take it."""
+        return choose(training.learner, policies, device, group)
+
+    @property
+    def observations(self) -> tuple[str, ...]:
+        """Those of the policy and of an informed critic, and the truths that the head learns."""
+        return (*super().observations, *(("predicates",) if self.training.ppo.auxiliary else ()))
+
+    def networks(self) -> dict[str, nn.Module]:
+        """The policy and its head."""
+        return super().networks() | ({} if self.head is None else {"head": self.head})
+
+    def update(
+        self, store: Store, streams: int, bonus: np.ndarray | None, rng: np.random.Generator, left: float
+    ) -> dict[str, float]:
+        """All passes over one rollout."""
+        config, policy, scale = self.training.ppo, self.learner.policy, self.learner.scale
+        rate, entropy = config.left(left)
+        self.set_rate(rate)
+        ready = prepare(store, config, streams, bonus, self.group)
+        if config.normalise_value:
+            scale.follow(ready.target.numpy()[store.closed], policy.critic, self.group)
+        if self.fused is not None:
+            return fused_update.update(self.fused, store, ready, config, rng, rate, self.group, entropy, scale)
+        return update(policy, self.optimiser, store, ready, config, rng, self.group, entropy, scale, self.head)

@@ -17,7 +17,7 @@ from housemates.agents.actors import NOBODY, Actor, Actors, Decisions
 from housemates.sim.batch import Batch, Step
 from housemates.sim.sensors import write_window
 from housemates.training.disturbances import BLIND, Disturber
-from housemates.training.ppo import Scale
+from housemates.training.popart import Scale
 from housemates.training.store import Store
 
 SCRIPTED = NOBODY
@@ -191,6 +191,8 @@ class Collector:
                 arrays[f"{index}.memory"] = group.memory.cpu().numpy()
         if self.disturber is not None:
             arrays |= {f"disturber.{k}": v for k, v in self.disturber.state().items()}
+        for number, planner in enumerate(self.actors.planners):
+            arrays |= {f"planner{number}.{k}": v for k, v in planner.state().items()}
         for index, player in enumerate(self.players):
             if player.store is not None:
                 size = player.store.size
@@ -207,6 +209,8 @@ class Collector:
                 setattr(slots, key, arrays[f"{name}.{key}"].copy())
         if self.disturber is not None:
             self.disturber.load({k: arrays[f"disturber.{k}"] for k in self.disturber.state()})
+        for number, planner in enumerate(self.actors.planners):
+            planner.load({k: arrays[f"planner{number}.{k}"] for k in planner.state()})
         for group in self.actors.groups:
             group.memory.copy_(torch.from_numpy(arrays[f"{group.index[0]}.memory"]))
             for index in group.index[1:] if group.apart else ():
@@ -277,7 +281,8 @@ class Collector:
         self.actions[:] = -1
         for decided in actors.decide(self.batch.decide, self.actions):
             if self.disturber is not None:
-                self.actions.reshape(-1)[decided.rows] = self.disturber.disturb(decided.action, decided.rows)
+                done = self.actions.reshape(-1)[decided.rows]
+                self.actions.reshape(-1)[decided.rows] = self.disturber.disturb(done, decided.rows)
             self._remember(decided)
         self.asked = True
         observation = actors.seconds["observation"] - seen
@@ -308,10 +313,19 @@ class Collector:
             keep = slice(None) if mine.all() else np.flatnonzero(mine)
             place = store.append(len(rows[keep]))
             for name, values in decided.seen.items():
-                store.observations[name][place] = values[keep]
+                _copy(values, keep, store.observations[name][place])
             for name, values in numbers.items():
-                store.numbers[name][place] = values[keep]
+                _copy(values, keep, store.numbers[name][place])
             store.numbers["value"][place] = self.players[index].scale.real(store.numbers["value"][place])
             for name in ("reward", "discounted", "duration", "done", "closed"):
                 store.numbers[name][place] = 0
             self.open_at.reshape(-1)[rows[keep]] = np.arange(place.start, place.stop)
+
+
+def _copy(values: np.ndarray, keep: slice | np.ndarray, out: np.ndarray) -> None:
+    """Rows `keep` of values [n, ...] into out, without an array in between where both have one type."""
+    if isinstance(keep, slice) or values.dtype != out.dtype:
+        out[...] = values[keep]
+    else:
+        # Without a mode numpy would write into an array of its own first, in case an index is wrong.
+        np.take(values, keep, axis=0, out=out, mode="clip")

@@ -5,29 +5,29 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
 
 from housemates.config import to_json
-from housemates.fused.learner import Learner as FusedLearner
 from housemates.homes.home import Home
+from housemates.lookahead.settings import LookAhead
 from housemates.policies.checkpoint import save_policy
 from housemates.policies.config import seen_as
-from housemates.policies.policy import Auxiliary
 from housemates.run_folder import MOMENTS, StageFolder
 from housemates.sim.batch import Batch
-from housemates.sim.rules import Reward, Rules
+from housemates.sim.rules import Rules
 from housemates.sim.state import OUTCOMES
 from housemates.tasks.episodes import Episodes
 from housemates.tasks.tasks import task_key
 from housemates.training import checkpoint as resume
-from housemates.training import fused_update
+from housemates.training.algorithm import Algorithm
+from housemates.training.algorithms import find_algorithm
 from housemates.training.checks import (
     COLLAPSED,
     HOMES,
@@ -42,11 +42,11 @@ from housemates.training.checks import (
     standing_partner,
 )
 from housemates.training.distributed import Group, interrupted
-from housemates.training.disturbances import KINDS, Disturbances, Disturber
+from housemates.training.disturbances import KINDS, Disturber
 from housemates.training.method import Method
-from housemates.training.path import choose, continued
-from housemates.training.ppo import PPO, prepare, update
+from housemates.training.path import continued
 from housemates.training.rollout import Collector, Learner
+from housemates.training.settings import Training
 from housemates.training.store import ENDS, Store
 
 RECENT = 2000
@@ -56,65 +56,6 @@ REMEMBERED = 16_000
 DISTURBER_SEED = 77
 STAGE_SEED = 500_009
 """What the second stage's seeds lie apart from the first one's."""
-
-
-@dataclass(frozen=True)
-class Training:
-    """How long and how widely one stage is trained."""
-
-    decisions: int = 8_000_000
-    """The budget in decisions of all learners together; 0 where it is given in steps. Never in minutes."""
-    num_envs: int = 256
-    """Homes simulated at once, shared among the workers."""
-    rollout_decisions: int = 32
-    """Decisions per learning robot between two updates, on average; 0 where a rollout is given in steps."""
-    seed: int = 0
-    """Decides weights, episodes and everything that is drawn."""
-    save_every: int = 20
-    """Updates between two resume points."""
-    ppo: PPO = field(default_factory=PPO)
-    """How policies are improved."""
-    rules: Rules = field(default_factory=lambda: Rules(reward=Reward(collision="timeout")))
-    """The game."""
-    disturbances: Disturbances = field(default_factory=Disturbances)
-    """Partners of stage 2 that stop or do not react in some episodes."""
-    steps: int = 0
-    """The budget in simulation steps of all homes together (the paper's currency; a step of a home with two robots is one
-    step); 0 where it is given in decisions."""
-    rollout_steps: int = 0
-    """Simulation steps of each home between two updates; 0 where a rollout is given in decisions."""
-    learner: Literal["auto", "torch", "fused"] = "auto"
-    """What computes: torch, or fused kernels, which are twice as fast for small networks on a CPU; auto: those where they
-    can."""
-
-    def __post_init__(self) -> None:
-        for name in ("num_envs", "save_every"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} = {getattr(self, name)} - it must be at least 1")
-        for name in ("decisions", "steps", "rollout_decisions", "rollout_steps"):
-            if getattr(self, name) < 0:
-                raise ValueError(f"{name} = {getattr(self, name)} - it must not be negative")
-        if self.seed < 0:
-            raise ValueError(f"seed = {self.seed} - a seed must not be negative")
-
-    def check(self) -> None:
-        """Refuse settings that contradict each other; single ones may be changed one after the other before that."""
-        for one, other in (("decisions", "steps"), ("rollout_decisions", "rollout_steps")):
-            if (getattr(self, one) > 0) == (getattr(self, other) > 0):
-                both = f"{one} = {getattr(self, one)} and {other} = {getattr(self, other)}"
-                raise ValueError(f"{both} - one of them must be positive and the other 0")
-        if self.ppo.per_step and self.ppo.discount != self.rules.discount:
-            both = f"ppo.discount = {self.ppo.discount} and rules.discount = {self.rules.discount}"
-            raise ValueError(f"{both} - credit per simulation step needs one discount: make them equal")
-
-    def share(self, decisions: int, steps: int) -> float:
-        """Which share of the budget is spent after so many decisions and steps; 1 or more at the end."""
-        return steps / self.steps if self.steps else decisions / self.decisions
-
-    @property
-    def budget(self) -> tuple[str, int]:
-        """In what the budget is counted (`decisions` or `steps`, as rows of the log name it), and how many."""
-        return ("steps", self.steps) if self.steps else ("decisions", self.decisions)
 
 
 class Trainer:
@@ -150,19 +91,17 @@ class Trainer:
         method.begin(self.group, self.batch)
         self.rng = np.random.default_rng([config.seed, self.group.rank, *([stage] if stage > 1 else [])])
         self.players: list[Learner] = []
-        self.heads: list[Auxiliary | None] = []
-        self.optimisers: list[torch.optim.Optimizer | None] = []
-        self.learners: list[FusedLearner | None] = []
-        """Those who learn by the fused path."""
+        self.algorithms: list[Algorithm | None] = []
+        """How each player learns; None: it does not."""
         learning = [policy for policy, trains in zip(method.policies, method.trains, strict=True) if trains]
-        self.path = choose(config.learner, learning, device, self.group)
+        self.algorithm = find_algorithm(config.learner)
+        self.path = self.algorithm.choose_path(config, learning, device, self.group)
         for index, (policy, trains) in enumerate(zip(method.policies, method.trains, strict=True)):
             policy.to(device)
             generator = torch.Generator(device).manual_seed(seed * 1000 + index)
-            self.players.append(Learner(policy, generator=generator))
-            self.heads.append(None)
-            self.optimisers.append(None)
-            self.learners.append(None)
+            ahead = LookAhead(config.look_ahead) if config.look_ahead and stage == 2 and trains else None
+            self.players.append(Learner(policy, generator=generator, look_ahead=ahead))
+            self.algorithms.append(None)
             if trains:
                 # Stores grow; this is what a rollout of ten steps a decision needs.
                 self._learns(index, share * robots * (config.rollout_decisions or -(-config.rollout_steps // 10)))
@@ -188,25 +127,13 @@ class Trainer:
         self.group.same_weights([p.policy for p in self.players])
 
     def _learns(self, index: int, capacity: int) -> None:
-        """Give a player what learning needs: a store, an optimiser, heads that exist in training only."""
-        player, ppo = self.players[index], self.config.ppo
-        config, device = player.policy.config, player.policy.actor.weight.device
-        names = dict.fromkeys(config.observations)
-        if config.informed:
-            names["privileged"] = None
-        learnt = list(player.policy.parameters())
-        if ppo.auxiliary:
-            names["predicates"] = None
-            head = Auxiliary(config.hidden, self.batch.observation("predicates")[0][0], seed=index).to(device)
-            self.heads[index] = head
-            learnt += head.parameters()
-        known = {name: self.batch.observation(name) for name in names}
+        """Give a player what learning needs: an algorithm and a store."""
+        player = self.players[index]
+        algorithm = self.algorithms[index] = self.algorithm(player, self.config, self.batch, self.group, index, self.path)
+        config, known = player.policy.config, {name: self.batch.observation(name) for name in algorithm.observations}
         shapes = {name: (shape, seen_as(config, name, kind)) for name, (shape, kind) in known.items()}
         ends = {name: self.batch.observation(name) for name in self.method.needs}
         player.store = Store(shapes, config.memory_size, capacity, ends)
-        optimiser = self.optimisers[index] = torch.optim.Adam(learnt, lr=ppo.learning_rate, eps=1e-5, fused=True)
-        if self.path == "fused":
-            self.learners[index] = FusedLearner(player.policy, optimiser, self.heads[index])
 
     @property
     def done(self) -> bool:
@@ -284,35 +211,25 @@ class Trainer:
         wanted = int((slots.learns & np.isin(slots.player, learners)).sum()) * self.config.rollout_decisions
         return self.collector.collect(wanted, steps=self.config.rollout_steps).arrays()
 
-    def _update(self) -> tuple[dict[str, float], int]:
+    def _update(self) -> tuple[dict[str, Any], int]:
         """Improve every learner; returns what is logged (means over the learners) and how many decisions were learnt from."""
-        config, streams = self.config.ppo, self.batch.size * self.batch.robots
-        row: dict[str, Any] = {}
+        streams, row = self.batch.size * self.batch.robots, {}
         closed, self.trouble = 0, ""
-        rate, entropy = config.left(max(0.0, 1.0 - self.progress))
         learners = sum(p.store is not None for p in self.players)
-        for index, (player, optimiser) in enumerate(zip(self.players, self.optimisers, strict=True)):
-            if player.store is None or optimiser is None:
+        for index, (player, algorithm) in enumerate(zip(self.players, self.algorithms, strict=True)):
+            if player.store is None or algorithm is None:
                 continue
-            for group in optimiser.param_groups:
-                group["lr"] = rate
-            store, scale = player.store, player.scale
-            ready = prepare(store, config, streams, self.method.bonus(index, store), self.group)
-            if config.normalise_value:
-                scale.follow(ready.target.numpy()[store.closed], player.policy.critic, self.group)
-            learner, given = self.learners[index], (store, ready, config, self.rng)
-            if learner is not None:
-                losses = fused_update.update(learner, *given, rate, self.group, entropy, scale)
-            else:
-                losses = update(player.policy, optimiser, *given, self.group, entropy, scale, self.heads[index])
-            closed += int(store.closed.sum())
+            bonus = self.method.bonus(index, player.store)
+            losses = algorithm.update(player.store, streams, bonus, self.rng, max(0.0, 1.0 - self.progress))
+            closed += int(player.store.closed.sum())
             wrong = not_finite(losses)
             self.trouble = self.trouble or (f"{self.method.place(index)}: {wrong}" if wrong else "")
             if losses.get("entropy", np.inf) < COLLAPSED:
                 row.setdefault("collapsed", []).append(self.method.place(index))
             for name, value in losses.items():
                 row[f"losses/{name}"] = row.get(f"losses/{name}", 0.0) + value / learners
-        return row | {"charts/learning_rate": rate}, closed
+            row["charts/learning_rate"] = algorithm.rate
+        return row, closed
 
     def _probe(self) -> float:
         """The agent beside a standing robot; the first worker plays."""
@@ -345,9 +262,12 @@ class Trainer:
             raise DivergedError(what)
 
     def _remember(self, finished: dict[str, np.ndarray]) -> None:
-        for name, old in self.recent.items():
-            rows = finished[name].reshape(-1, *old.shape[1:])
-            self.recent[name] = np.concatenate([old, self.group.gather(rows)])[-REMEMBERED:]
+        # All columns in one message: every one makes all workers wait for the slowest.
+        columns = [finished[name].reshape(-1, math.prod(old.shape[1:])) for name, old in self.recent.items()]
+        gathered = self.group.gather(np.concatenate(columns, axis=1, dtype=np.float64))
+        ends = np.cumsum([column.shape[1] for column in columns])[:-1]
+        for (name, old), new in zip(self.recent.items(), np.split(gathered, ends, axis=1), strict=True):
+            self.recent[name] = np.concatenate([old, new.reshape(-1, *old.shape[1:])])[-REMEMBERED:]
 
     def standing(self, player: int, latent: int | None = None) -> dict[str, float | None]:
         """How a member (or one of its latents) has done lately: success of all episodes it took part in, and of those that
@@ -418,11 +338,12 @@ class Trainer:
             return False
         arrays, meta = found
         config = to_json(self.config)
-        before = meta["config"]
+        before = {"look_ahead": ""} | meta["config"]
         if diverged(self.folder):
             # The one thing that may change on the way, since it would diverge again.
             before["ppo"] = config["ppo"]
-        before["learner"] = config["learner"]
+        if find_algorithm(before["learner"]) is self.algorithm:
+            before["learner"] = config["learner"]
         if before != config or meta["environment"] != self.environment:
             raise ValueError(f"{self.folder} was trained with another configuration - resume it with the one in config.json")
         if meta.get("meta", self.meta) != self.meta:
@@ -444,15 +365,13 @@ class Trainer:
         arrays |= {f"method/{k}": v for k, v in self.method.state().items()}
         arrays |= {f"recent/{k}": v for k, v in self.recent.items()}
         arrays |= {f"collector/{k}": v for k, v in self.collector.state().items()}
-        for index, (player, optimiser) in enumerate(zip(self.players, self.optimisers, strict=True)):
+        for index, (player, algorithm) in enumerate(zip(self.players, self.algorithms, strict=True)):
             arrays[f"{index}/generator"] = player.generator.get_state().numpy()
             arrays[f"{index}/scale"] = player.scale.state()
             # Frozen players come from files that are never changed.
-            if player.store is not None:
+            if algorithm is not None:
                 arrays |= {f"{index}/{k}": v.cpu().numpy() for k, v in self._weights(index).items()}
-            if optimiser is not None:
-                for k, values in optimiser.state_dict()["state"].items():
-                    arrays |= {f"{index}/adam/{k}/{name}": torch.as_tensor(v).cpu().numpy() for name, v in values.items()}
+                arrays |= {f"{index}/{k}": v for k, v in algorithm.state().items()}
         meta = {
             "config": to_json(self.config),
             "environment": self.environment,
@@ -467,10 +386,10 @@ class Trainer:
         return {k: np.ascontiguousarray(v) for k, v in arrays.items()}, meta
 
     def _weights(self, index: int) -> dict[str, torch.Tensor]:
-        """Every tensor of a player's networks by name."""
-        head = self.heads[index]
-        found = {f"weights/{k}": v for k, v in self.players[index].policy.state_dict().items()}
-        return found if head is None else found | {f"head/{k}": v for k, v in head.state_dict().items()}
+        """Every tensor of a learner's networks by name."""
+        algorithm = self.algorithms[index]
+        networks = {} if algorithm is None else algorithm.networks()
+        return {f"{part}/{name}": tensor for part, network in networks.items() for name, tensor in network.state_dict().items()}
 
     def _restore(self, arrays: dict[str, np.ndarray], meta: dict[str, Any]) -> None:
         def group(prefix: str) -> dict[str, np.ndarray]:
@@ -483,17 +402,13 @@ class Trainer:
         recent = group("recent/")
         self.recent = {name: recent[name] for name in self.recent}
         self.collector.load(group("collector/"))
-        for index, (player, optimiser) in enumerate(zip(self.players, self.optimisers, strict=True)):
+        for index, (player, algorithm) in enumerate(zip(self.players, self.algorithms, strict=True)):
             player.generator.set_state(torch.from_numpy(arrays[f"{index}/generator"].copy()))
             player.scale.load(arrays[f"{index}/scale"])
-            for name, tensor in self._weights(index).items() if player.store is not None else ():
-                tensor.copy_(torch.from_numpy(arrays[f"{index}/{name}"]))
-            if optimiser is not None:
-                state: dict[int, dict[str, torch.Tensor]] = {}
-                for key, value in group(f"{index}/adam/").items():
-                    number, name = key.split("/")
-                    state.setdefault(int(number), {})[name] = torch.from_numpy(value.copy())
-                optimiser.load_state_dict({"state": state, "param_groups": optimiser.state_dict()["param_groups"]})
+            if algorithm is not None:
+                for name, tensor in self._weights(index).items():
+                    tensor.copy_(torch.from_numpy(arrays[f"{index}/{name}"]))
+                algorithm.load(group(f"{index}/"))
         self.collector.refresh()
         self.rng.bit_generator.state = meta["rng"]
         self.update, self.decisions, self.steps = meta["counters"]

@@ -14,6 +14,7 @@ from housemates.agents.agent import Agent, scripted
 from housemates.homes.home import OPENABLE, Home
 from housemates.recordings.captions import ENDS
 from housemates.recordings.recording import Recorder, Recording, batch_of, resume
+from housemates.robots import DEFAULT
 from housemates.run_folder import AGENT, RunFolder
 from housemates.sim.batch import Batch
 from housemates.sim.rules import Rules
@@ -207,6 +208,7 @@ class Game:
             "home_hash": home.content_hash,
             "episode_id": int(self.episode["id"][0]),
             "robots": [who.name for who in self.team],
+            "robot": self.batch.robot.name,
             "human": self.human,
             "horizon": self.batch.rules.horizon,
             "first": self.first,
@@ -289,6 +291,8 @@ def swap(recording: Recording, frame: int, team: Sequence[Agent | None], home: H
     None keeps a robot's script. Policies have seen the episode so far through their robot's eyes: their memory is what it
     would be had they been there.
     """
+    if recording.robot is not DEFAULT:
+        raise Refused(f"games are played by '{DEFAULT.name}', this recording by '{recording.robot.name}' - choose another")
     if len(team) != recording.robots:
         raise Refused(f"the recording has {recording.robots} robots - name one for each")
     if not 0 <= frame <= recording.steps:
@@ -327,7 +331,7 @@ def actors_of(batch: Batch, team: Sequence[Agent]) -> Actors:
     known = load_actors(who for who in team if who.kind not in ("script", "person"))
     seated = {robot: known[who] for robot, who in enumerate(team) if who in known}
     made = [replace(actor, generator=torch.Generator().manual_seed(robot)) for robot, actor in seated.items()]
-    actors = Actors(batch, made)
+    actors = Actors(batch, made, fused=True)
     for number, (robot, actor) in enumerate(seated.items()):
         actors.actor[0, robot], actors.latent[0, robot] = number, actor.latent
     return actors
@@ -347,7 +351,7 @@ def _remember(recording: Recording, frame: int, home: Home, actors: Actors) -> N
         return
     again = batch_of(recording, home)
     again.state.controllable[:] = True
-    earlier = Actors(again, actors.actors)
+    earlier = Actors(again, actors.actors, fused=True)
     earlier.actor, earlier.latent = actors.actor, actors.latent
     for _, taken in recording.by_step(frame):
         which = np.zeros((1, recording.robots), np.bool_)

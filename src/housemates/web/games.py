@@ -21,14 +21,21 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 CONSENT = (
-    "Keep a recording of this game (moves and results only, under a random number, nothing about you) for research. "
+    "Keep a recording of this game (inputs with their times, moves and results, under a random number, nothing about you) "
+    "for research. "
     "Without your consent nothing is kept."
 )
 """What a person agrees to."""
 
 
-def save_game(folder: Path, recording: Recording, team: Sequence[Agent], result: dict[str, Any]) -> Path:
-    """Write a game into a folder under a random name; the header tells who played and how it ended."""
+def save_game(
+    folder: Path, recording: Recording, team: Sequence[Agent], result: dict[str, Any], inputs: Sequence[Sequence[Any]] = ()
+) -> Path:
+    """Write a game into a folder under a random name; the header tells who played and how it ended.
+
+    inputs: [seconds since the beginning, step, kind, value] of everything that the player did, pauses and changes of speed and
+    camera included.
+    """
     name = secrets.token_hex(6)
     game = {
         "id": name,
@@ -36,6 +43,7 @@ def save_game(folder: Path, recording: Recording, team: Sequence[Agent], result:
         "human": next(r for r, who in enumerate(team) if who.kind == "person"),
         "team": [{"name": who.name, "kind": who.kind, "meta": _plain(who.meta)} for who in team],
         "result": result,
+        "inputs": [list(one) for one in inputs],
     }
     path = Path(folder) / f"game-{name}.npz"
     save_recording(path, replace(recording, header={**recording.header, "game": game}))

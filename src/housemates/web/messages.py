@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from housemates.robots import DEFAULT
 from housemates.tasks.actions import ACTIONS, ENTITIES
 
 LARGEST = 4096
@@ -16,6 +17,8 @@ LARGEST = 4096
 LONGEST_NAME = 200
 KEYS = ("forward", "left", "right")
 """Keys that a person holds down."""
+VIEWS = ("follow", "eyes", "orbit", "top")
+"""Cameras of a player."""
 PIXELS = 128
 """Side of the head pictures."""
 OVER, PICTURES, PAUSED = 1, 2, 4
@@ -29,7 +32,7 @@ FRAME = {
     "robots": ("u1", ()),
     "flags": ("u1", ()),
     "pose": ("f4", ("robots", 3)),  # x, z, yaw
-    "arm": ("f4", ("robots", 7)),  # joints, radians
+    "arm": ("f4", ("robots", DEFAULT.joints)),  # joints, radians
     "thing": ("f4", (2, 3)),  # where the objects are
     "thing_yaw": ("f4", (2,)),
     "door": ("f4", (3,)),  # joint values
@@ -89,13 +92,21 @@ def _team(nobody: bool) -> Field:
 
 MESSAGES: dict[str, dict[str, Field]] = {
     "hello": {"depth": _flag(False)},
-    "new_game": {"task": _name(), "episode": _whole(0, 99), "robots": _team(False), "hz": _rate(10), "consent": _flag(False)},
+    "new_game": {
+        "task": _name(),
+        "episode": _whole(0, 99),
+        "robots": _team(False),
+        "hz": _rate(10),
+        "consent": _flag(False),
+        "reveal": _flag(False),
+    },
     "swap": {
         "recording": _name(),
         "frame": _whole(0, 100_000),
         "robots": _team(True),
         "hz": _rate(10),
         "consent": _flag(False),
+        "reveal": _flag(True),
     },
     "join": {"game": _name(), "key": _name(None)},
     "leave": {},
@@ -108,6 +119,7 @@ MESSAGES: dict[str, dict[str, Field]] = {
     "step": {},
     "speed": {"hz": _rate()},
     "consent": {"consent": _flag()},
+    "view": {"view": Field(lambda v: isinstance(v, str) and v in VIEWS, "one of " + ", ".join(VIEWS))},
 }
 """Every message by its type. All may carry `id`, a number that comes back with the answer."""
 

@@ -46,7 +46,7 @@ def partner_title(partner: Agent) -> str:
     if not partner.name.startswith(f"{meta.get('task')}/"):
         return f"{partner.name} ({method})"
     details = f"{meta['observations']}, seed {meta['seed']}" + (f", #{meta['member']}" if "member" in meta else "")
-    return f"held-out partner ({method}, {details})" if meta.get("holdout") else f"{method} agent ({details})"
+    return f"held-out robot ({method}, {details})" if meta.get("holdout") else f"adaptive robot ({method}, {details})"
 
 
 def subgoals(task: str, things: tuple[str, str]) -> list[str]:

@@ -12,8 +12,6 @@ from housemates.homes.home import OPENABLE, Home, body_poses
 from housemates.homes.objects import NAMES, parts_of
 from housemates.recordings.captions import thing_names, told
 from housemates.recordings.recording import Recording
-from housemates.robots import fetch
-from housemates.robots.body import fetch_parts
 from housemates.tasks.actions import door_of
 from housemates.web.views import home_triangles, triangles
 
@@ -34,15 +32,15 @@ def write_rerun(path: Path, recording: Recording, home: Home) -> None:
     rr.log("home/still", _mesh(rr, position[still], colour[still]), static=True)
     for kind, number in zip(OPENABLE, doors, strict=True):
         rr.log(f"home/{kind}", _mesh(rr, position[body == number], colour[body == number]), static=True)
-    parts = fetch_parts()
+    links, parts = recording.robot.links, recording.robot.parts
     for robot in range(recording.robots):
-        for n, link in enumerate(fetch.LINKS):
+        for n, link in enumerate(links):
             rr.log(f"robot_{robot}/{link.name}", _solids(rr, parts, np.flatnonzero(parts.body == n)), static=True)
     for i, kind in enumerate(recording.episode["kind"][0]):
         solids = parts_of(NAMES[int(kind)])
         rr.log(f"object_{i}", _solids(rr, solids, np.arange(len(solids))), static=True)
         rr.log(f"goal_{i}", rr.Points3D([recording.episode["goal"][0, i]], radii=0.05), static=True)
-    links = link_poses(recording)
+    frames = link_poses(recording)
     for frame in range(recording.steps + 1):
         rr.set_time("step", sequence=frame)
         joints = np.zeros(len(home.joints))
@@ -51,8 +49,8 @@ def write_rerun(path: Path, recording: Recording, home: Home) -> None:
         for kind, number in zip(OPENABLE, doors, strict=True):
             _place(rr, f"home/{kind}", poses[number])
         for robot in range(recording.robots):
-            for n, link in enumerate(fetch.LINKS):
-                _place(rr, f"robot_{robot}/{link.name}", links[frame, robot, n])
+            for n, link in enumerate(links):
+                _place(rr, f"robot_{robot}/{link.name}", frames[frame, robot, n])
         for i in range(2):
             _place(rr, f"object_{i}", _upright(recording, frame, i))
     things = thing_names(recording)
@@ -63,8 +61,8 @@ def write_rerun(path: Path, recording: Recording, home: Home) -> None:
 
 def link_poses(recording: Recording) -> np.ndarray:
     """World poses [F, R, L, 4, 4] of all links in all frames."""
-    chain, pose, arm = fetch.chain(), recording.frames["pose"].astype(float), recording.arm()
-    out = np.zeros((*pose.shape[:2], len(fetch.LINKS), 4, 4))
+    chain, pose, arm = recording.robot.chain, recording.frames["pose"].astype(float), recording.arm()
+    out = np.zeros((*pose.shape[:2], len(chain.parent), 4, 4))
     forward_kinematics(chain.origin, chain.axis, chain.kind, chain.parent, chain.joint, arm, pose, out)
     return out
 

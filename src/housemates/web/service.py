@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import secrets
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,12 +26,14 @@ from housemates.web.library import Library
 from housemates.web.messages import FLAGS, PIXELS, Refused, frame_layout
 from housemates.web.phrases import actions, entities, instructions, palette, partner_title
 from housemates.web.security import tokens_match
-from housemates.web.session import Client, Session, Sessions
+from housemates.web.session import HIDDEN, Client, Session, Sessions
 from housemates.web.training import TrainingRun
 from housemates.web.views import STEP_SECONDS
 
 SLOWEST, USUAL, FASTEST = 1.0, 10.0, 30.0
 """Steps per second that a game may have, and usually has."""
+SURPRISE = "surprise"
+"""A partner by chance: one of the trained ones."""
 DEMO = {"task": "tidy_house", "episode": 3, "robots": ["script/first_half", "script/second_half"]}
 """A live episode for a page that has no recording to show."""
 
@@ -100,6 +103,7 @@ class Service:
             "hz": self.hz(),
             "runs": [{"id": run.id, "title": run.title} for run in self.runs.values()],
             "consent": CONSENT,
+            "hidden": {SURPRISE: "Surprise me (a trained robot)", HIDDEN: "name hidden until the end"},
         }
 
     def running(self) -> list[dict[str, Any]]:
@@ -108,7 +112,7 @@ class Service:
             {
                 "id": session.id,
                 "title": session.game.describe()["title"],
-                "robots": [who.name for who in session.game.team],
+                "robots": session.names(),
                 "human": session.game.human,
                 "watchers": len(session.clients),
             }
@@ -152,6 +156,8 @@ class Service:
         paused = message["type"] == "swap"
         session = Session(game, self.rate(message["hz"]), paused, self._finished, **more)
         session.address, session.consent = address, message["consent"] and game.human >= 0
+        session.reveal = session.reveal or message["reveal"]
+        session.note("speed", session.hz)
         self.sessions.open(session)
         return session
 
@@ -170,6 +176,8 @@ class Service:
         if not client.owner:
             raise Refused("you are watching this game - only its player may do that")
         game = session.game
+        if kind != "consent":
+            session.note(kind, _value(message))
         if kind == "consent":
             self._consent(session, message["consent"])
         elif kind == "pause":
@@ -178,6 +186,8 @@ class Service:
             session.step()
         elif kind == "speed":
             session.speed(self.rate(message["hz"]))
+        elif kind == "view":
+            pass  # only logged: the page moves its camera itself
         elif game.human < 0:
             raise Refused("no robot of this game is yours - begin one with a person")
         elif kind == "action":
@@ -199,6 +209,8 @@ class Service:
     def _partner(self, name: str, robot: int, task: str) -> Agent:
         if name == "person":
             return PERSON
+        if name == SURPRISE:
+            return secrets.choice(self._trained(task))
         run = self.runs.get(name.removeprefix("run/")) if name.startswith("run/") else None
         found = run.player(robot) if run is not None else self.partners.get(name)
         if found is None:
@@ -207,6 +219,11 @@ class Service:
         if trained and trained != task:
             raise Refused(f"{found.name} was trained for {trained}, not for {task} - choose another partner")
         return found
+
+    def _trained(self, task: str) -> list[Agent]:
+        """The trained partners of a task, all others where there is none."""
+        found = [p for p in self.partners.values() if p.trained and p.meta.get("task") == task]
+        return found or [p for p in self.partners.values() if p.kind == "script"]
 
     def _recorded_partner(self, recording: Recording, robot: int) -> Agent | None:
         """The partner that a robot of a recording was; None if it follows its script."""
@@ -248,5 +265,11 @@ class Service:
         with self._lock:
             if session.saved or session.recording is None:
                 return
-            save_game(self.options.games, session.recording, session.game.team, session.game.result())
+            save_game(self.options.games, session.recording, session.game.team, session.game.result(), session.inputs)
             session.saved = True
+
+
+def _value(message: dict[str, Any]) -> Any:
+    """What a command says, as it is logged: its one value, or the name of a key and whether it goes down."""
+    found = [value for name, value in message.items() if name not in ("type", "id")]
+    return found[0] if len(found) == 1 else found or None

@@ -25,6 +25,10 @@ MOST_GAMES, MOST_GAMES_EACH = 8, 6
 """Games at the same time, and how many of them one address may have begun."""
 ABANDONED, ABANDONED_WHEN_FULL = 60.0, 5.0
 """Seconds after which a game without clients is closed; the second where new games are refused for it."""
+HIDDEN = "hidden"
+"""What a player reads instead of the partner's name until the game is over."""
+MOST_INPUTS = 20_000
+"""Inputs of a game that are logged; a person makes a few hundred."""
 COMMANDS = 64
 """Commands that wait for the next step; more are dropped, oldest first."""
 
@@ -52,12 +56,17 @@ class Session:
     def __init__(self, game: Game, hz: float, paused: bool, finished: Callable[[Session, Recording], str], **more: Any) -> None:
         """finished(session, recording) is called at the end, in the game's thread; it returns the recording's id.
 
-        more: sent to the page with the game (`fork`).
+        more: sent to the page with the game (`fork`). Where a person plays, names and decisions of partners are hidden until
+        the end unless `reveal` is set.
         """
         self.id, self.key = secrets.token_urlsafe(9), secrets.token_urlsafe(18)
         self.game, self.hz, self.paused, self.finished, self.more = game, hz, paused, finished, more
         self.clients: set[Client] = set()
         self.consent, self.saved, self.address = False, False, ""
+        self.reveal = game.human < 0
+        self.inputs: list[list[Any]] = []
+        """[seconds since the game began, step of the episode, kind of input, its value], as they came in."""
+        self._began = time.monotonic()
         self.recording: Recording | None = None
         self.end: dict[str, Any] | None = None
         self.left_at = time.monotonic()
@@ -77,6 +86,21 @@ class Session:
         with self._wake:
             self._closed = True
             self._wake.notify()
+
+    def note(self, kind: str, value: Any = None) -> None:
+        """Log an input of the player: a command, a pause, a change of the speed or of the camera."""
+        if len(self.inputs) < MOST_INPUTS:
+            seconds = round(time.monotonic() - self._began, 3)
+            self.inputs.append([seconds, int(self.game.batch.state.clock[0]), kind, value])
+
+    @property
+    def hidden(self) -> bool:
+        """Whether names and decisions of the partners are not told now."""
+        return not self.reveal and self.end is None
+
+    def names(self) -> list[str]:
+        """Who sits at each robot, as far as that is told."""
+        return [HIDDEN if self.hidden and who.kind != "person" else who.name for who in self.game.team]
 
     def command(self, call: Callable[[], None]) -> None:
         """Do something to the game before its next step, in its own thread."""
@@ -112,6 +136,8 @@ class Session:
             "key": self.key if owner else None,
             "owner": owner,
             **self.game.describe(),
+            "robots": self.names(),
+            "hidden": self.hidden,
             "hz": self.hz,
             "paused": self.paused,
             "fork": None,
@@ -158,7 +184,8 @@ class Session:
     def _finish(self) -> None:
         self.recording = self.game.recorder.finish()
         name = self.finished(self, self.recording)
-        self.end = {"type": "over", **self.game.result(), "recording": name}
+        names = [who.name for who in self.game.team]
+        self.end = {"type": "over", **self.game.result(), "robots": names, "recording": name}
 
     def _publish(self) -> None:
         self.newest = self._snapshot(self.newest.serial + 1)
@@ -168,6 +195,10 @@ class Session:
         game, batch = self.game, self.game.batch
         flags = OVER * game.over | PAUSED * self.paused
         frame = encode_frame(batch.state, game.possible(), len(game.task.subgoals), flags)
+        if self.hidden:
+            # What a partner is about to do is not told, only what it does.
+            others = np.arange(batch.robots) != game.human
+            frame["action"][others] = frame["executed"][others] = -1
         # The set of clients changes in another thread; a copy is taken at once.
         wanted = any(client.depth for client in tuple(self.clients))
         pictures = self._pictures() if wanted else b""
@@ -251,7 +282,7 @@ class Client:
             if newest.events > self._events:
                 found.append({"type": "events", "events": session.game.events(self._events)[: newest.events - self._events]})
                 self._events = newest.events
-            for decision in newest.decisions:
+            for decision in newest.decisions if session.reveal else ():
                 if self._decision_ticks.get(decision["robot"]) != decision["tick"]:
                     self._decision_ticks[decision["robot"]] = decision["tick"]
                     found.append({"type": "decision", **decision})

@@ -44,7 +44,10 @@ class TrainingRun:
             if path.is_file():
                 found += [{"stage": stage, **row} for row in _rows(path)]
         some = found[start : start + MOST_ROWS]
-        finished = self.files.complete()
+        try:
+            finished = self.files.complete()
+        except (OSError, ValueError) as error:
+            raise Refused(str(error), 409) from error
         return {
             "title": self.title,
             "task": self.task,

@@ -15,7 +15,7 @@ import numpy as np
 from housemates.homes.home import Home
 from housemates.homes.objects import OBJECTS
 from housemates.recordings.events import KINDS
-from housemates.recordings.recording import ARM_UNIT, DECISION, FRAMES, LONGEST, MOST_DECISIONS, Recording
+from housemates.recordings.recording import ARM_UNIT, DECISION, FRAMES, LONGEST, MOST_DECISIONS, Recording, robot_of
 from housemates.sim.state import MOST_ROBOTS, OUTCOMES
 from housemates.sim.world import PLAN_STEPS, PLANS
 from housemates.tasks.actions import ACTIONS
@@ -29,7 +29,7 @@ FAR = 1000.0
 TURNS = 100.0
 """Radians beyond which no angle goes."""
 RECORDED = ("pose", "arm", "held", "thing", "thing_yaw", "door", "action", "executed")
-"""Fields of a recording's frames; their shapes are those of a live frame."""
+"""Fields of a recording's frames; their shapes are those of a live frame, but for the arm of another body."""
 FRAME_LIMITS = {"held": (-1, 1), "action": (-1, len(ACTIONS) - 1), "executed": (-1, len(ACTIONS) - 1)}
 STATE_LIMITS = {
     "home": (0, 0),
@@ -103,6 +103,7 @@ def _check_header(header: Mapping[str, Any]) -> None:
     robots, steps = header["robots"], header["steps"]
     if known_task(header["task"]) is None or header["outcome"] not in OUTCOMES:
         raise ValueError("an unknown task or outcome")
+    robot_of(header)
     texts = [header[key] for key in ("home", "home_hash", "split", "version", "digest")]
     if not isinstance(robots, list) or not 1 <= len(robots) <= MOST_ROBOTS:
         raise ValueError(f"not 1 to {MOST_ROBOTS} robots")
@@ -137,7 +138,7 @@ def _check_header(header: Mapping[str, Any]) -> None:
 def _check_frames(recording: Recording, robots: int) -> None:
     count = recording.header["steps"] + 1
     for name in RECORDED:
-        shape = FRAME[name][1]
+        shape = ("robots", recording.robot.joints) if name == "arm" else FRAME[name][1]
         array = recording.frames[name]
         wanted = (count, *(robots if n == "robots" else n for n in shape))
         if array.shape != wanted or array.dtype != FRAMES[name]:

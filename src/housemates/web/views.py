@@ -16,8 +16,7 @@ from housemates.homes.objects import NAMES, OBJECTS, parts_of
 from housemates.homes.solids import corners
 from housemates.recordings.captions import bands, doing, short, thing_names, title, told
 from housemates.recordings.recording import Recording, batch_of
-from housemates.robots import fetch
-from housemates.robots.body import BLUE, fetch_parts
+from housemates.robots import ROBOTS, Robot
 from housemates.sim.batch import Batch
 from housemates.tasks.actions import ENTITIES, door_of
 from housemates.web.library import Entry, title_of
@@ -63,6 +62,7 @@ def recording_view(entry: Entry, recording: Recording) -> dict[str, Any]:
         "kind": entry.kind,
         "title": title(recording),
         **{name: header[name] for name in names},
+        "robot": recording.robot.name,
         "human": -1,
         "first": int(recording.start["clock"][0]),
         "fork": None,
@@ -228,10 +228,15 @@ def parts_mesh(parts: Parts, chosen: np.ndarray) -> dict[str, Any]:
     return mesh(np.concatenate(each), np.concatenate(colours))
 
 
-@lru_cache(maxsize=1)
 def bodies() -> dict[str, Any]:
-    """The robot's links with its kinematic chain and camera, and the ten objects."""
-    chain, parts = fetch.chain(), fetch_parts()
+    """All robots by name, and the ten objects."""
+    return {"robots": {name: robot_body(robot) for name, robot in ROBOTS.everything().items()}, "objects": object_bodies()}
+
+
+@lru_cache(maxsize=8)
+def robot_body(robot: Robot) -> dict[str, Any]:
+    """A robot's links with their kinematic chain, its camera and its hand."""
+    chain, parts = robot.chain, robot.parts
     links = [
         {
             "name": link.name,
@@ -242,8 +247,22 @@ def bodies() -> dict[str, Any]:
             "joint": int(chain.joint[n]),
             "mesh": parts_mesh(parts, parts.body == n),
         }
-        for n, link in enumerate(fetch.LINKS)
+        for n, link in enumerate(robot.links)
     ]
+    return {
+        "links": links,
+        "gripper": robot.gripper_index,
+        "grip": list(robot.grip),
+        "accent": list(robot.accent),
+        "camera": robot.camera_to_base.ravel().tolist(),
+        "fov": robot.camera_fov,
+        "joints": robot.joints,
+    }
+
+
+@lru_cache(maxsize=1)
+def object_bodies() -> list[dict[str, Any]]:
+    """The ten objects."""
     things = []
     for thing in OBJECTS:
         solids = parts_of(thing.name)
@@ -256,15 +275,7 @@ def bodies() -> dict[str, Any]:
                 "mesh": parts_mesh(solids, np.ones(len(solids), bool)),
             }
         )
-    return {
-        "links": links,
-        "gripper": fetch.GRIPPER,
-        "grip": list(fetch.GRIP),
-        "accent": list(BLUE),
-        "camera": fetch.camera_to_base().ravel().tolist(),
-        "fov": fetch.CAMERA_FOV,
-        "objects": things,
-    }
+    return things
 
 
 def scene(home: Home) -> dict[str, Any]:

@@ -49,10 +49,10 @@ export class Cards {
   show(at, frame) {
     const { film } = this;
     this.parts.forEach((part, r) => {
-      part.busy.textContent = film.doing(at, r);
+      part.busy.textContent = film.hidden && r !== film.me ? "" : film.doing(at, r);
       part.hand.textContent = frame.held[r] >= 0 ? `holds the ${film.things[frame.held[r]]}` : "hand empty";
-      // A player must not see what the partner is about to do.
-      if (film.me < 0) this.#decision(part, film.decision(at, r));
+      // The server tells no decisions while a player is not to see them.
+      if (film.me !== r) this.#decision(part, film.decision(at, r));
       if (frame.depth) draw(part.eye, frame.depth[r]);
     });
     if (!film.live) this.#look(at);

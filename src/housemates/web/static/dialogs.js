@@ -29,8 +29,8 @@ export function showSetup(start, choice, begin) {
     };
   };
   const partners = start.partners.filter((p) => p.kind !== "person" && (!p.task || p.task === choice.task));
-  if (!partners.some((p) => p.name === choice.partner)) {
-    choice.partner = (partners.find((p) => p.kind === "learned") ?? partners[0])?.name;
+  if (choice.partner !== "surprise" && !partners.some((p) => p.name === choice.partner)) {
+    choice.partner = "surprise";
   }
   const chooseTask = (name) => {
     choice.task = name;
@@ -62,7 +62,11 @@ export function showSetup(start, choice, begin) {
   consent.onchange = () => {
     choice.consent = consent.checked;
   };
-  const names = partners.map((p) => [p.name, p.title]);
+  const reveal = el("input", { id: "reveal", type: "checkbox", checked: choice.reveal });
+  reveal.onchange = () => {
+    choice.reveal = reveal.checked;
+  };
+  const names = [["surprise", start.hidden.surprise], ...partners.map((p) => [p.name, p.title])];
   const form = el(
     "div.inner",
     el("h2", "Play with a robot"),
@@ -75,6 +79,7 @@ export function showSetup(start, choice, begin) {
       choose("your-view", "Camera", VIEWS, choice.view, set("view")),
       choose("pace", "Speed", speeds, choice.hz, set("hz", Number)),
       el("label", "Episode", episode),
+      el("label.line", reveal, "Show the name of my partner and what it is about to do."),
       el("label.line", consent, start.consent),
     ),
     el(
@@ -133,6 +138,7 @@ export function showResult(over, game, consentText, on) {
     $("end").close();
     then();
   };
+  const partner = over.robots.find((_, r) => r !== game.human);
   const title = outcomeTitle(over.outcome);
   const form = el(
     "div.inner",
@@ -149,6 +155,7 @@ export function showResult(over, game, consentText, on) {
     ),
     el(
       "table",
+      partner ? el("caption", `Your partner: ${partnerTitle(partner)}`) : null,
       el("tr", el("th", "sub-goal"), el("th", "reached by")),
       ...over.subgoals.map(done),
       el(

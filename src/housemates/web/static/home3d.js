@@ -114,7 +114,7 @@ export class Home3D {
   }
 }
 
-/** One Fetch, posed from its base and seven arm joints. */
+/** One robot, posed from its base and arm joints. */
 class Robot3D {
   constructor(bodies, index) {
     this.bodies = bodies;
@@ -147,7 +147,7 @@ class Robot3D {
     this.group.add(this.mark);
   }
 
-  /** pose: x, z, yaw; arm: seven joints, radians. */
+  /** pose: x, z, yaw; arm: its joints, radians. */
   pose([x, z, yaw], arm) {
     const [c, s] = [Math.cos(yaw), Math.sin(yaw)];
     // Columns: forward, left, up.
@@ -172,7 +172,7 @@ class Robot3D {
 export class Cast {
   constructor(bodies, film) {
     this.group = new THREE.Group();
-    this.robots = film.robots.map((_, r) => new Robot3D(bodies, r));
+    this.robots = film.robots.map((_, r) => new Robot3D(bodies.robots[film.robot], r));
     this.group.add(...this.robots.map((robot) => robot.group));
     const paint = coat();
     this.things = film.kinds.map((kind, i) => {
@@ -225,7 +225,8 @@ export class Cast {
   /** Pose robots and objects as a frame says. */
   pose(frame) {
     this.robots.forEach((robot, r) => {
-      robot.pose(frame.pose.slice(3 * r, 3 * r + 3), frame.arm.slice(7 * r, 7 * r + 7));
+      const { joints } = robot.bodies;
+      robot.pose(frame.pose.slice(3 * r, 3 * r + 3), frame.arm.slice(joints * r, joints * (r + 1)));
     });
     this.things.forEach((thing, i) => {
       const holder = frame.held.indexOf(i);

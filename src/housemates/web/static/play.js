@@ -29,6 +29,7 @@ export class Play {
       episode: start.demo.episode,
       hz: start.hz.usual,
       consent: false,
+      reveal: false,
     };
     this.#keys();
     this.#pointer();
@@ -47,7 +48,7 @@ export class Play {
 
   /** Begin the chosen game. */
   begin() {
-    const { task, partner, robot, episode, hz, consent } = this.choice;
+    const { task, partner, robot, episode, hz, consent, reveal } = this.choice;
     this.socket.leave();
     this.socket.send({
       type: "new_game",
@@ -56,6 +57,7 @@ export class Play {
       robots: robot === 0 ? ["person", partner] : [partner, "person"],
       hz: Math.min(hz, this.start.hz.most),
       consent,
+      reveal,
     });
   }
 
@@ -90,6 +92,7 @@ export class Play {
   }
 
   camera(view) {
+    if (this.on) this.socket.hint({ type: "view", view });
     this.choice.view = view;
     const own = this.game?.human ?? 0;
     this.viewer.camera(view === "follow" ? `follow${Math.max(0, own)}` : view);

@@ -6,7 +6,7 @@ let partners = new Map();
 /** Keep the tables of the server's answer to /api/start. */
 export function learn(start) {
   tables = start;
-  partners = new Map(start.partners.map((partner) => [partner.name, partner.title]));
+  partners = new Map([...start.partners.map(({ name, title }) => [name, title]), ...Object.entries(start.hidden)]);
 }
 
 /** A template with the names of an episode's two objects: "pick the {0}" -> "pick the bowl". */

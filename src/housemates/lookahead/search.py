@@ -1,0 +1,230 @@
+"""Look-ahead for many robots: decisions near a partner are checked, and replaced where they would end in a collision."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from housemates.lookahead.model import (
+    MANOEUVRES,
+    PLAN,
+    fate,
+    go_on,
+    next_action,
+    own_action,
+    own_path,
+    set_plan,
+    way_left,
+)
+from housemates.lookahead.predict import PATHS, predict
+from housemates.lookahead.settings import LookAhead, settings
+from housemates.sim.batch import Batch
+from housemates.sim.rules import ARRIVE, COLLISION
+from housemates.sim.skills import may_start
+from housemates.sim.state import MOST_ROBOTS
+from housemates.tasks.actions import NO_OP, PICK
+
+HIT, LATER = 20.0, 0.98
+"""Cost of a collision, and by how much it falls with each step until then: what is far off can still be avoided."""
+ROOM = 2.0
+"""Cost of each metre that the clearance around a partner lacks."""
+WAY = 0.25
+"""Cost of each metre that is left, at the end of the horizon, to where the policy would most like to go."""
+UNLIKE = 0.1
+"""Cost of each nat by which a decision is less likely than the policy's likeliest, up to UNLIKE_MOST."""
+UNLIKE_MOST = 5.0
+SOON = 4
+"""Steps: a skill that works now is used unless a collision comes sooner than this."""
+LONGEST = 60
+"""Decisions after which a plan ends at the latest."""
+OWN, HELD, CHANGED = 0, 1, 2
+"""What became of a decision that was checked: as the policy wanted, a plan goes on, a new plan."""
+NOT_CHECKED = -1
+
+
+@njit(cache=True, nogil=True)
+def danger(s, rules, own, driving, ahead, paths, weights, counts, r):
+    """Probability that a path own [H, 2] of robot r touches a partner, what that and too little room cost, the first step at
+    which it may happen, and where the robot stops if everybody does what is likeliest."""
+    risk, cost, soonest, end = 0.0, 0.0, own.shape[0], own.shape[0] - 1
+    robots, level = s.robots, int(s.level[r])
+    for p in range(robots):
+        if p == r:
+            continue
+        likeliest = int(np.argmax(weights[p, : counts[p]]))
+        for k in range(counts[p]):
+            begins = driving if stands(paths[p, k]) else own.shape[0]
+            hit, least, stop = fate(own, paths[p, k], COLLISION + ahead.margin, rules, level, begins)
+            if k == likeliest:
+                end = min(end, stop)
+            cost += weights[p, k] * ROOM * max(ahead.clearance - least, 0.0)
+            if hit < own.shape[0]:
+                risk += weights[p, k]
+                cost += weights[p, k] * HIT * LATER**hit
+                soonest = min(soonest, hit)
+    return risk, cost, soonest, end
+
+
+@njit(cache=True, nogil=True)
+def stands(path):
+    """Whether a path [H, 2] does not move."""
+    for t in range(1, path.shape[0]):
+        if abs(path[t, 0] - path[0, 0]) + abs(path[t, 1] - path[0, 1]) > 1e-9:
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def is_near(s, r, metres):
+    """Whether any other robot is nearer to robot r than so many metres."""
+    for p in range(s.robots):
+        if p != r and (s.pose[p, 0] - s.pose[r, 0]) ** 2 + (s.pose[p, 1] - s.pose[r, 1]) ** 2 < metres * metres:
+            return True
+    return False
+
+
+@njit(cache=True, nogil=True)
+def is_done(world, s, r, plan):
+    """Whether a plan has nothing left to do."""
+    action = next_action(plan)
+    if action < 0 or plan.age >= LONGEST:
+        return True
+    if action < PICK and s.destination[r] >= 0 and plan.age > 0:
+        goal = world.homes[s.home].cell_start + world.approach_cell[world.homes[s.home].approach_start + s.destination[r]]
+        dx, dz = world.cell_xz[goal, 0] - s.pose[r, 0], world.cell_xz[goal, 1] - s.pose[r, 1]
+        return dx * dx + dz * dz <= ARRIVE * ARRIVE
+    return False
+
+
+@njit(cache=True, nogil=True)
+def wished(logits):
+    """The navigation that a policy likes best."""
+    return int(np.argmax(logits[:PICK]))
+
+
+@njit(cache=True, nogil=True)
+def best_plan(world, s, c, rules, r, ahead, logits, paths, weights, counts, own, trial, best):
+    """The cheapest of all candidates into best [1] PLAN: the 25 decisions, and manoeuvres after which the robot stands or goes
+    where its policy would most like to go. Returns what it costs."""
+    goal, highest, lowest = wished(logits), logits.max(), np.inf
+    actions, cost, end = logits.shape[0], 0.0, 0
+    for k in range(actions + 2 * MANOEUVRES.shape[0]):
+        extra = UNLIKE * UNLIKE_MOST
+        if k < actions:
+            own_action(trial, k)
+            extra = UNLIKE * min(highest - logits[k], UNLIKE_MOST)
+        else:
+            row = MANOEUVRES[(k - actions) // 2]
+            set_plan(trial, row[0], row[1], row[2], row[3], goal if (k - actions) % 2 == 0 else NO_OP, False)
+        if not PICK < k <= NO_OP:
+            # All skills of one step leave the robot where it is, as the first of them does.
+            driving = own_path(world, s, c, rules, r, trial, own)
+            _, cost, _, end = danger(s, rules, own, driving, ahead, paths, weights, counts, r)
+            if cost < lowest:
+                cost += WAY * way_left(world, s, own, end, goal)
+        if cost + extra < lowest:
+            lowest = cost + extra
+            best[0] = trial
+    return lowest
+
+
+@njit(cache=True, nogil=True)
+def look(world, s, c, rules, r, ahead, logits, wanted, decided, plan, room):
+    """What robot r of a home does instead of the decision `wanted`: (action, what became of it).
+
+    plan: its PLAN, which is read and written; decided [R]: what all robots have just decided; room: arrays of a `Planner`.
+    """
+    own, paths, weights, counts, trial, best = room
+    if plan.held and is_done(world, s, r, plan):
+        plan.held = 0
+    if not is_near(s, r, ahead.near):
+        plan.held = 0
+        return wanted, NOT_CHECKED
+    for p in range(s.robots):
+        if p != r:
+            counts[p] = predict(world, s, c, rules, p, ahead.variant, decided[p], paths[p], weights[p])
+    own_action(trial[0], wanted)
+    driving = own_path(world, s, c, rules, r, trial[0], own)
+    risk, _, soonest, _ = danger(s, rules, own, driving, ahead, paths, weights, counts, r)
+    works = PICK <= wanted < NO_OP and may_start(world, s, r, wanted) and soonest >= SOON
+    if plan.held:
+        driving = own_path(world, s, c, rules, r, plan, own)
+        kept = danger(s, rules, own, driving, ahead, paths, weights, counts, r)[0]
+        if kept <= ahead.risk and not works and (plan.age < ahead.hold or risk > ahead.risk):
+            action = next_action(plan)
+            go_on(plan)
+            return action, HELD
+        plan.held = 0
+    if risk <= ahead.risk or works:
+        return wanted, OWN
+    best_plan(world, s, c, rules, r, ahead, logits, paths, weights, counts, own, trial[0], best)
+    chosen = best[0]
+    set_plan(plan, chosen.first, chosen.first_steps, chosen.second, chosen.second_steps, chosen.last, chosen.to_the_end)
+    action = next_action(plan)
+    go_on(plan)
+    plan.held = 1
+    return action, CHANGED
+
+
+@njit(cache=True, nogil=True)
+def look_all(world, state, scratch, rules, ahead, rows, logits, wanted, decided, plans, room, out, told):
+    """`look` for robots rows [n] of [E * R] with logits [n, 25] and decisions wanted [n]; decided [E, R] of everybody.
+
+    Writes actions into out [n] and what became of them into told [n] (OWN, HELD, CHANGED, NOT_CHECKED).
+    """
+    robots = decided.shape[1]
+    for n in range(rows.shape[0]):
+        e, r = rows[n] // robots, rows[n] % robots
+        s, plan = state[e], plans[e, r]
+        if s.clock == 0:
+            plan.held = 0
+        scratch[0] = s
+        out[n], told[n] = look(world, s, scratch[0], rules, r, ahead, logits[n], wanted[n], decided[e], plan, room)
+
+
+class Planner:
+    """The look-ahead of robots of a batch; it remembers which plans they are carrying out."""
+
+    def __init__(self, batch: Batch, ahead: LookAhead) -> None:
+        self.batch, self.ahead, self.settings = batch, ahead, settings(ahead)
+        self.plans = np.zeros((batch.size, batch.robots), PLAN)
+        """[E, R] what each robot holds on to."""
+        self.counts = np.zeros(4, np.int64)
+        """How many decisions stayed as they were wanted, went on with a plan, were changed, and were not checked."""
+        self._scratch = np.zeros(1, batch.records.dtype)
+        self._room = (
+            np.zeros((ahead.horizon, 2)),
+            np.zeros((MOST_ROBOTS, PATHS, ahead.horizon, 2)),
+            np.zeros((MOST_ROBOTS, PATHS)),
+            np.zeros(MOST_ROBOTS, np.int64),
+            np.zeros(1, PLAN),
+            np.zeros(1, PLAN),
+        )
+
+    def revise(self, rows: np.ndarray, logits: np.ndarray, wanted: np.ndarray, decided: np.ndarray) -> np.ndarray:
+        """What robots rows [n] of [E * R] do instead of wanted [n], int64 [n].
+
+        logits [n, 25]: how much their policies like every decision; decided [E, R]: what everybody has just decided, -1 for
+        nothing.
+        """
+        out, told = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
+        batch = self.batch
+        look_all(
+            batch.world, batch.records, self._scratch, batch.numbers, self.settings, rows.astype(np.int64),
+            np.ascontiguousarray(logits, np.float64), wanted.astype(np.int64), np.ascontiguousarray(decided, np.int64),
+            self.plans, self._room, out, told,
+        )  # fmt: skip
+        self.counts += np.bincount(np.where(told < 0, 3, told), minlength=4)
+        return out
+
+    def forget(self) -> None:
+        """Nobody holds on to anything."""
+        self.plans[...] = np.zeros((), PLAN)
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Everything needed to continue exactly."""
+        return {"plans": self.plans.view(np.uint8).copy()}
+
+    def load(self, arrays: dict[str, np.ndarray]) -> None:
+        """The inverse of `state`."""
+        self.plans.view(np.uint8)[...] = arrays["plans"]

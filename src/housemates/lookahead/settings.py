@@ -1,0 +1,84 @@
+"""What the look-ahead may know of partners, and its numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, get_args
+
+Variant = Literal["guess", "velocity", "oracle_destination", "oracle_action"]
+VARIANTS: tuple[str, ...] = get_args(Variant)
+"""guess: partners go on to a destination that fits their last steps. velocity: they keep their velocity. The oracles know what
+no robot can: oracle_destination the true destination of a partner's navigation, oracle_action also its heading and what it has
+just decided."""
+ORACLES = tuple(name for name in VARIANTS if name.startswith("oracle"))
+GUESS, VELOCITY, ORACLE_DESTINATION, ORACLE_ACTION = range(len(VARIANTS))
+SUFFIX = "+lookahead"
+"""Behind the name of an agent: RUN/agent+lookahead, or with a variant: RUN/agent+lookahead-velocity."""
+
+
+@dataclass(frozen=True)
+class LookAhead:
+    """How an agent looks ahead."""
+
+    variant: Variant = "guess"
+    """One of VARIANTS."""
+    horizon: int = 40
+    """Simulation steps that are looked ahead."""
+    near: float = 5.0
+    """Metres: decisions are checked when a partner is nearer."""
+    risk: float = 0.15
+    """Probability of a collision from which on a decision counts as dangerous."""
+    margin: float = 0.05
+    """Metres beyond touching that count as a collision: the forward model is not exact."""
+    clearance: float = 1.0
+    """Metres that are kept free around a partner where it costs nothing."""
+    hold: int = 4
+    """Decisions for which a manoeuvre is kept at least, unless it becomes dangerous itself."""
+
+    def __post_init__(self) -> None:
+        if self.variant not in VARIANTS:
+            raise ValueError(f"no look-ahead '{self.variant}' - choose one of: {', '.join(VARIANTS)}")
+        if not 1 <= self.horizon <= 200:
+            raise ValueError(f"a look-ahead of {self.horizon} steps - choose 1 to 200")
+        if not 0 < self.risk < 1:
+            raise ValueError(f"a risk of {self.risk} - give a probability above 0 and below 1")
+        for name in ("near", "margin", "clearance"):
+            if not 0 <= getattr(self, name) <= 100:
+                raise ValueError(f"{name} = {getattr(self, name)} - give metres from 0 to 100")
+        if self.hold < 0:
+            raise ValueError(f"hold = {self.hold} - give a number of decisions, 0 for none")
+
+    @property
+    def title(self) -> str:
+        """What tables call it."""
+        return "look-ahead" if self.variant == "guess" else f"look-ahead ({self.variant.replace('_', ' ')})"
+
+
+class Settings(NamedTuple):
+    """`LookAhead` as the kernels read it."""
+
+    variant: int
+    horizon: int
+    near: float
+    risk: float
+    margin: float
+    clearance: float
+    hold: int
+
+
+def settings(ahead: LookAhead) -> Settings:
+    """A look-ahead in the form the kernels read."""
+    return Settings(
+        VARIANTS.index(ahead.variant), ahead.horizon, ahead.near, ahead.risk, ahead.margin, ahead.clearance, ahead.hold
+    )
+
+
+def split_name(text: str) -> tuple[str, LookAhead | None]:
+    """The name of an agent without the look-ahead that it ends with, and that look-ahead; None if there is none."""
+    name, found, variant = text.rpartition(SUFFIX)
+    if not found or (variant and not variant.startswith("-")):
+        return text, None
+    word = variant.removeprefix("-")
+    if word not in ("", *VARIANTS):
+        raise ValueError(f"no look-ahead '{word}' - choose one of: {', '.join(VARIANTS)}, as in {name}{SUFFIX}-velocity")
+    return name, LookAhead(word or "guess")  # ty: ignore[invalid-argument-type]

@@ -1,0 +1,72 @@
+"""The settings of one stage of training."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from housemates.sim.rules import Reward, Rules
+from housemates.training.disturbances import Disturbances
+from housemates.training.ppo import PPO
+
+
+@dataclass(frozen=True)
+class Training:
+    """How long and how widely one stage is trained."""
+
+    decisions: int = 8_000_000
+    """The budget in decisions of all learners together; 0 where it is given in steps. Never in minutes."""
+    num_envs: int = 256
+    """Homes simulated at once, shared among the workers."""
+    rollout_decisions: int = 32
+    """Decisions per learning robot between two updates, on average; 0 where a rollout is given in steps."""
+    seed: int = 0
+    """Decides weights, episodes and everything that is drawn."""
+    save_every: int = 20
+    """Updates between two resume points."""
+    ppo: PPO = field(default_factory=PPO)
+    """How policies are improved; other algorithms read what they share with PPO (learning rate, discount, entropy, ...)."""
+    rules: Rules = field(default_factory=lambda: Rules(reward=Reward(collision="timeout")))
+    """The game."""
+    disturbances: Disturbances = field(default_factory=Disturbances)
+    """Partners of stage 2 that stop or do not react in some episodes."""
+    look_ahead: Literal["", "guess", "velocity"] = ""
+    """How the agent of stage 2 looks ahead (see `lookahead.settings`): what it decides near a partner may be replaced, which it
+    learns from as from everything else that the home does; "" not at all."""
+    steps: int = 0
+    """The budget in simulation steps of all homes together (the paper's currency; a step of a home with two robots is one
+    step); 0 where it is given in decisions."""
+    rollout_steps: int = 0
+    """Simulation steps of each home between two updates; 0 where a rollout is given in decisions."""
+    learner: str = "auto"
+    """What learns. PPO, computed by torch, by fused kernels (twice as fast for small networks on a CPU), or auto: by those
+    where they can; or an algorithm of one's own by its name (`training.algorithm`)."""
+
+    def __post_init__(self) -> None:
+        for name in ("num_envs", "save_every"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} = {getattr(self, name)} - it must be at least 1")
+        for name in ("decisions", "steps", "rollout_decisions", "rollout_steps"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"{name} = {getattr(self, name)} - it must not be negative")
+        if self.seed < 0:
+            raise ValueError(f"seed = {self.seed} - a seed must not be negative")
+
+    def check(self) -> None:
+        """Refuse settings that contradict each other; single ones may be changed one after the other before that."""
+        for one, other in (("decisions", "steps"), ("rollout_decisions", "rollout_steps")):
+            if (getattr(self, one) > 0) == (getattr(self, other) > 0):
+                both = f"{one} = {getattr(self, one)} and {other} = {getattr(self, other)}"
+                raise ValueError(f"{both} - one of them must be positive and the other 0")
+        if self.ppo.per_step and self.ppo.discount != self.rules.discount:
+            both = f"ppo.discount = {self.ppo.discount} and rules.discount = {self.rules.discount}"
+            raise ValueError(f"{both} - credit per simulation step needs one discount: make them equal")
+
+    def share(self, decisions: int, steps: int) -> float:
+        """Which share of the budget is spent after so many decisions and steps; 1 or more at the end."""
+        return steps / self.steps if self.steps else decisions / self.decisions
+
+    @property
+    def budget(self) -> tuple[str, int]:
+        """In what the budget is counted (`decisions` or `steps`, as rows of the log name it), and how many."""
+        return ("steps", self.steps) if self.steps else ("decisions", self.decisions)
