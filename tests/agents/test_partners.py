@@ -92,7 +92,7 @@ def test_an_unknown_script_is_told():
 
 
 def test_nobody_is_told_with_all_ways_to_name_somebody():
-    with pytest.raises(ValueError, match="no partner 'nobody' - give script/NAME"):
+    with pytest.raises(ValueError, match=r"'nobody'.*script/NAME"):
         resolve("nobody")
 
 
@@ -139,7 +139,7 @@ def test_a_policys_folder_with_a_latent_is_as_many_partners(tmp_path):
 
 
 def test_a_partner_for_another_task_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="trained for tidy_house, not for set_table"):
+    with pytest.raises(ValueError, match=r"trained.*tidy_house.*set_table"):
         resolve(str(make_run(tmp_path / "run")), "set_table")
 
 
@@ -180,7 +180,7 @@ def test_a_users_function_acts_on_what_it_asks_for(monkeypatch):
 def test_a_users_function_that_gives_no_action_is_told(monkeypatch):
     monkeypatch.syspath_prepend("tests/agents")
     acting = load(Agent("mine", "function", "test_partners:wrong"))
-    with pytest.raises(ValueError, match="test_partners:wrong gave actions"):
+    with pytest.raises(ValueError, match=r"test_partners:wrong.*actions"):
         acting.act({"state": torch.zeros(3, 18)}, acting.initial_memory(3))
 
 
@@ -209,7 +209,7 @@ def hostile(tmp_path, monkeypatch):
 
 def test_a_list_in_a_file_cannot_name_a_function(hostile, tmp_path):
     for place in ("stage1/population.json", "stage2/partners.json"):
-        with pytest.raises(ValueError, match=r"names the function 'runs.evil.payload:act' .* --allow runs.evil.payload:act"):
+        with pytest.raises(ValueError, match=r"'runs.evil.payload:act'.*--allow.*runs.evil.payload:act"):
             registry.read_partners(hostile / place, hostile)
     with pytest.raises(ValueError, match="a file may not run code"):
         resolve("runs/evil")

@@ -69,7 +69,7 @@ def test_an_interrupted_export_leaves_nothing(tmp_path):
 
 def test_a_place_that_is_taken_is_refused_before_anybody_plays(folder, monkeypatch):
     monkeypatch.setattr("housemates.datasets.export.trajectories", None)
-    with pytest.raises(ValueError, match="data exists already - name another folder with --out, or remove it"):
+    with pytest.raises(ValueError, match=r"exists.*--out"):
         export(folder, SCRIPTS)
 
 
@@ -84,19 +84,19 @@ def test_a_place_that_is_taken_meanwhile_is_left_alone(tmp_path):
 
 
 def test_a_folder_without_dataset_is_named(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"no dataset at .*nowhere - make one with: housemates export"):
+    with pytest.raises(FileNotFoundError, match="housemates export"):
         datasets.load_dataset(tmp_path / "nowhere")
 
 
 def test_an_unknown_name_is_told_with_the_known_ones(folder):
-    with pytest.raises(ValueError, match="has no 'depth' - it has: game, episode, home"):
+    with pytest.raises(ValueError, match=r"'depth'.*episode"):
         datasets.load_dataset(folder, ["depth"])
 
 
 def test_another_format_is_refused(folder):
     about = json.loads((folder / "dataset.json").read_text())
     (folder / "dataset.json").write_text(json.dumps(about | {"format": 7}))
-    with pytest.raises(ValueError, match="has format 7, this version reads 2"):
+    with pytest.raises(ValueError, match=r"format.*7.*2"):
         datasets.load_dataset(folder)
 
 
@@ -116,7 +116,7 @@ def test_a_lost_file_is_named(folder):
 
 def test_arrays_of_another_length_are_refused(folder):
     np.save(folder / "state.npy", np.zeros((3, 18), np.float32))
-    with pytest.raises(ValueError, match="3 entries of 'state' instead of"):
+    with pytest.raises(ValueError, match=r"3 entries.*'state'"):
         datasets.load_dataset(folder, check=False)
 
 
@@ -130,7 +130,7 @@ def test_a_changed_number_is_refused_unless_nobody_asks(folder):
     values = np.load(folder / "state.npy")
     values[5, 3] += 1
     np.save(folder / "state.npy", values)
-    with pytest.raises(ValueError, match=r"state\.npy is damaged \(it is not what was written\) - export the games again"):
+    with pytest.raises(ValueError, match=r"state\.npy.*damaged"):
         datasets.load_dataset(folder)
     assert len(datasets.load_dataset(folder, ["decision"])["decision"]) == len(values)
     assert np.array_equal(datasets.load_dataset(folder, check=False)["state"], values)
@@ -139,7 +139,7 @@ def test_a_changed_number_is_refused_unless_nobody_asks(folder):
 def test_a_changed_description_is_refused(folder):
     text = (folder / "dataset.json").read_text()
     (folder / "dataset.json").write_text(text.replace('"greedy": false', '"greedy": true'))
-    with pytest.raises(ValueError, match=r"dataset\.json is damaged \(it is not what was written\)"):
+    with pytest.raises(ValueError, match=r"dataset\.json.*damaged"):
         datasets.describe(folder)
 
 
@@ -148,7 +148,7 @@ def test_a_full_disk_leaves_nothing(tmp_path, limit):
     before, ignored = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, before[1]))
     try:
-        with pytest.raises(OSError, match=r"cannot write .*data: .*File too large.* - free some space, or choose"):
+        with pytest.raises(OSError, match="File too large"):
             export(tmp_path / "data", SCRIPTS)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)

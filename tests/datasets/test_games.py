@@ -213,15 +213,15 @@ def test_a_robot_plays_alone(folder):
 
 
 def test_choices_that_nobody_offers_are_refused(folder, teams):
-    with pytest.raises(ValueError, match="no observation 'smell' - choose one of: state, predicates"):
+    with pytest.raises(ValueError, match="'smell'"):
         export(folder / "bad", teams, observations=("smell",))
-    with pytest.raises(ValueError, match="pictures of 4 pixels - choose a side of 8 to 1024"):
+    with pytest.raises(ValueError, match=r"4 pixels.*8.*1024"):
         export(folder / "bad", teams, observations=("depth",), pixels=4)
     with pytest.raises(ValueError, match="observations state state - name each of them once"):
         export(folder / "bad", teams, observations=("state", "state"))
-    with pytest.raises(ValueError, match="--robots-of me - choose one of: all, agent, partner"):
+    with pytest.raises(ValueError, match="--robots-of"):
         export(folder / "bad", teams, robots_of="me")
-    with pytest.raises(ValueError, match="--episodes 99 - there are 24 of them"):
+    with pytest.raises(ValueError, match=r"--episodes.*99.*24"):
         export(folder / "bad", teams, count=99)
     with pytest.raises(ValueError, match="nothing to write: none of the games was a success"):
         export(folder / "bad", teams[:1], only="successes")
@@ -230,5 +230,5 @@ def test_choices_that_nobody_offers_are_refused(folder, teams):
 
 def test_a_policy_for_two_robots_is_refused_among_three(folder):
     numbers, *_ = policies(folder / "again")
-    with pytest.raises(ValueError, match="numbers was trained for 2 robots, here are 3"):
+    with pytest.raises(ValueError, match=r"trained.*2 robots.*3"):
         export(folder / "three", pair_up([numbers], [scripted("noop")], robots=3))

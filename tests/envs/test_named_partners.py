@@ -112,17 +112,17 @@ def test_members_keep_their_memories_apart(run):
 
 
 def test_more_members_than_homes_are_refused(latent_run):
-    with pytest.raises(ValueError, match="bdp/z0 to bdp/z2 are 3 for 2 homes - name one of them, or raise num_envs"):
+    with pytest.raises(ValueError, match=r"bdp/z0.*bdp/z2.*3.*2 homes.*num_envs"):
         make(num_envs=2, partner=str(latent_run))
 
 
 def test_a_policy_for_another_number_of_robots_is_refused(run):
-    with pytest.raises(ValueError, match="pbt/agent was trained for 2 robots, here are 3"):
+    with pytest.raises(ValueError, match=r"pbt/agent.*trained.*2 robots.*3"):
         make(robots=3, partner=f"{run}/agent")
 
 
 def test_a_policy_for_another_task_is_refused(run):
-    with pytest.raises(ValueError, match="was trained for tidy_house, not for set_table"):
+    with pytest.raises(ValueError, match=r"trained.*tidy_house.*set_table"):
         housemates.make_vec("set_table", 1, partner=f"{run}/agent")
 
 

@@ -223,7 +223,7 @@ def test_wrong_options_are_refused_with_a_remedy(options, message):
 
 
 def test_an_unknown_argument_is_refused_with_the_rules_that_exist():
-    with pytest.raises(TypeError, match=r"no argument or rule 'gravity' - the rules are: speed"):
+    with pytest.raises(TypeError, match="'gravity'"):
         make(gravity=9.81)
 
 
@@ -233,19 +233,19 @@ def test_an_unknown_task_is_refused():
 
 
 def test_episodes_of_another_task_are_refused():
-    with pytest.raises(ValueError, match="the episodes are of tidy_house, not of set_table"):
+    with pytest.raises(ValueError, match=r"tidy_house.*set_table"):
         housemates.make("set_table", homes=[home()], episodes=episodes())
 
 
 @pytest.mark.parametrize("wrong", [25, -1, 1.5, "pick", [1, 2]])
 def test_a_wrong_action_is_refused_by_the_name_of_its_agent(wrong):
     env = started()
-    with pytest.raises(ValueError, match=r"robot_1 was given .* give an integer in 0..24"):
+    with pytest.raises(ValueError, match=r"robot_1.*0..24"):
         env.step({"robot_0": 0, "robot_1": wrong})
 
 
 def test_a_missing_action_is_asked_for():
-    with pytest.raises(ValueError, match="robot_1 must decide and was given no action"):
+    with pytest.raises(ValueError, match=r"robot_1.*action"):
         started().step({"robot_0": 0})
 
 
@@ -255,5 +255,5 @@ def test_an_unknown_agent_is_refused():
 
 
 def test_low_level_actions_of_the_wrong_length_are_refused():
-    with pytest.raises(ValueError, match=r"robot_0 was given .* give 10 numbers"):
+    with pytest.raises(ValueError, match=r"robot_0.*10 numbers"):
         started(control="low_level").step(dict.fromkeys(["robot_0", "robot_1"], np.zeros(9)))

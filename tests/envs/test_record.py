@@ -44,7 +44,7 @@ def test_agents_must_be_a_list(agents):
 
 
 def test_an_episode_that_does_not_exist_is_refused():
-    with pytest.raises(ValueError, match="there is no episode 24 - choose 0 to 23"):
+    with pytest.raises(ValueError, match=r"episode.*24.*0.*23"):
         housemates.record(["script/solo"], episode=24, **HERE)
 
 

@@ -271,7 +271,7 @@ def test_actions_that_are_no_integers_are_refused():
 
 
 def test_an_unknown_script_is_refused_with_those_that_exist():
-    with pytest.raises(ValueError, match="no partner 'dancer' - give script/NAME \\(noop"):
+    with pytest.raises(ValueError, match=r"'dancer'.*script/NAME"):
         make(partner="dancer")
 
 
@@ -281,14 +281,14 @@ def test_a_thing_that_cannot_act_is_no_partner():
 
 
 def test_a_list_of_partners_must_fit_the_robots():
-    with pytest.raises(ValueError, match="1 partners for 3 robots - give one, or a list of 2"):
+    with pytest.raises(ValueError, match=r"1 partners.*3 robots.*2"):
         make(robots=3, partner=["noop"])
 
 
 def test_a_partner_that_gives_too_few_actions_is_named():
     env = make(partner=lambda obs: np.zeros(7, int))
     env.reset(seed=0)
-    with pytest.raises(ValueError, match=r"the partner at robot 1 gave actions of shape \(7,\)"):
+    with pytest.raises(ValueError, match=r"robot 1.*actions.*shape.*7"):
         env.step(np.full(3, NO_OP))
 
 

@@ -107,12 +107,12 @@ def test_a_person_cannot_be_played():
 
 
 def test_an_agent_for_two_robots_is_refused_by_name_among_three(agent):
-    with pytest.raises(ValueError, match="mine/0 was trained for 2 robots, here are 3"):
+    with pytest.raises(ValueError, match=r"mine/0.*trained.*2 robots.*3"):
         rows(pair_up([agent], SCRIPTS, robots=3))
 
 
 def test_too_many_episodes_are_refused(agent):
-    with pytest.raises(ValueError, match=r"--episodes 99 - there are 24 of them"):
+    with pytest.raises(ValueError, match=r"--episodes.*99.*24"):
         crossplay(pair_up([agent], SCRIPTS), episodes(), [home()], count=99)
 
 

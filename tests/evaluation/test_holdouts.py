@@ -63,7 +63,7 @@ def test_a_run_that_has_just_begun_is_not_complete(run):
 
 
 def test_a_folder_that_is_not_there_is_told(tmp_path):
-    with pytest.raises(FileNotFoundError, match="make them with: housemates holdouts train"):
+    with pytest.raises(FileNotFoundError, match="housemates holdouts"):
         learned_holdouts("tidy_house", [tmp_path / "none"])
 
 

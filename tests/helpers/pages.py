@@ -35,9 +35,7 @@ def scripted(
 def hall_service(**options) -> Service:
     """A service with the hall's episodes."""
     service = Service(Options(**{"fastest": FASTEST, "games": Path("no-games"), **options}))
-    service._homes = [batches.home()]
-    service._episodes = {"tidy_house": batches.episodes()}
-    service.library.add_home(batches.home())
+    service.offer([batches.home()], {"tidy_house": batches.episodes()})
     return service
 
 

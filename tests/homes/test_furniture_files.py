@@ -83,7 +83,7 @@ def test_a_mesh_cut_in_half_is_named(tmp_path):
     write_glb(tmp_path / "half.glb", TRIANGLE)
     whole = (tmp_path / "half.glb").read_bytes()
     (tmp_path / "half.glb").write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(AssetError, match=r"half\.glb is cut off"):
+    with pytest.raises(AssetError, match=r"half\.glb.*cut off"):
         read_glb(tmp_path / "half.glb")
 
 

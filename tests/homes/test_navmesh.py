@@ -116,5 +116,5 @@ def test_a_navmesh_that_is_cut_off_is_named_with_the_remedy(tmp_path, files, kee
 def test_a_file_of_another_kind_is_not_taken_for_a_navmesh(tmp_path):
     other = tmp_path / "other.navmesh"
     other.write_bytes(b"glTF" + bytes(400))
-    with pytest.raises(AssetError, match=r"other\.navmesh is not a whole navmesh"):
+    with pytest.raises(AssetError, match=r"other\.navmesh.*navmesh"):
         read_navmesh(other)

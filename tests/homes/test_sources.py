@@ -66,7 +66,7 @@ def test_a_range_of_seeds_is_one_generated_home_for_each(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("text", ["seeds:5-4", "seeds:a-b", "seeds:0-1000", "seeds:-1", "seeds:1-2-3"])
 def test_what_is_no_range_of_seeds_is_refused(text):
-    with pytest.raises(ValueError, match="write a range of at most 1000 seeds"):
+    with pytest.raises(ValueError, match="1000 seeds"):
         load_split(text)
 
 
@@ -129,10 +129,10 @@ def test_names_of_files_have_no_slashes_or_colons(split, slug):
 
 
 def test_replicacad_is_found_in_the_usual_places(replica_cad, monkeypatch):
-    from housemates.homes.replicacad import scene
+    from housemates.homes.replicacad import splits
 
     monkeypatch.setenv("HOUSEMATES_DATA", str(replica_cad.parent))
-    monkeypatch.setattr(scene, "replicacad_scenes", lambda folder: ["v3_sc0_staging_00", "v3_sc1_staging_07"])
+    monkeypatch.setattr(splits, "replicacad_scenes", lambda folder: ["v3_sc0_staging_00", "v3_sc1_staging_07"])
     assert [home.name for home in load_split("replicacad")] == ["v3_sc0_staging_00", "v3_sc1_staging_07"]
 
 

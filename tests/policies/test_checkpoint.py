@@ -119,7 +119,7 @@ def test_a_full_disk_is_told_and_keeps_the_old_policy(folder, monkeypatch):
 
     before = load_policy(folder).actor.weight
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match=r"cannot write a policy to .*: No space left on device"):
+    with pytest.raises(OSError, match="No space left on device"):
         save_policy(folder, Policy(SMALL, seed=6), {})
     assert torch.equal(load_policy(folder).actor.weight, before)
 

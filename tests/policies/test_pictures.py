@@ -59,12 +59,12 @@ def test_nothing_hit_is_zero_in_bytes(convert):
 
 
 def test_depth_of_another_type_is_refused():
-    with pytest.raises(ValueError, match=r"depth of type torch.int32 - give uint8"):
+    with pytest.raises(ValueError, match=r"depth.*int32.*uint8"):
         nearness(torch.zeros(2, dtype=torch.int32))
 
 
 def test_colours_of_another_type_are_refused():
-    with pytest.raises(ValueError, match=r"rgb of type torch.float32 - give uint8"):
+    with pytest.raises(ValueError, match=r"rgb.*float32.*uint8"):
         colour(torch.zeros(2))
 
 

@@ -195,7 +195,7 @@ def test_an_informed_critic_that_is_shown_nothing_says_nan(observe):
 
 def test_learning_with_an_informed_critic_needs_what_it_sees(observe):
     policy = Policy(CONFIGS["informed"])
-    with pytest.raises(ValueError, match="takes 5 privileged numbers and was given none"):
+    with pytest.raises(ValueError, match="5 privileged"):
         policy.evaluate(observe(policy.config, 2, 3), policy.initial_memory(3), torch.zeros(2, 3, dtype=torch.int64))
 
 
@@ -216,13 +216,13 @@ def test_a_missing_observation_is_named(observe):
 def test_an_observation_of_another_shape_is_named(observe):
     policy = Policy(CONFIGS["patches"])
     obs = observe(PolicyConfig.laptop(picture=128), 2)
-    with pytest.raises(ValueError, match=r"sees depth of shape \[2, 64, 64, 1\] and was given \[2, 128, 128, 1\]"):
+    with pytest.raises(ValueError, match=r"depth.*shape.*2.*64.*64.*1.*2.*128.*128.*1"):
         policy.act(obs, policy.initial_memory(2))
 
 
 def test_memory_of_another_shape_is_refused(observe):
     policy = Policy(CONFIGS["state"])
-    with pytest.raises(ValueError, match=r"memory of shape \[2, 64\] and was given \[2, 32\]"):
+    with pytest.raises(ValueError, match=r"memory.*shape.*2.*64.*2.*32"):
         policy.act(observe(policy.config, 2), torch.zeros(2, 32))
 
 

@@ -67,7 +67,7 @@ def test_progress_is_told_to_the_end(kept):
 
 @pytest.mark.parametrize("name", ["film.avi", "film"])
 def test_other_kinds_of_film_are_refused(kept, tmp_path, name):
-    with pytest.raises(ValueError, match="neither an mp4 nor a gif"):
+    with pytest.raises(ValueError, match=r"mp4.*gif"):
         film(kept, tmp_path / name)
 
 

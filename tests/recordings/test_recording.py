@@ -321,7 +321,7 @@ def test_a_file_without_frames_is_refused(wild, tmp_path):
 
 def test_another_format_is_refused(wild, tmp_path):
     save_recording(tmp_path / "wild.npz", replace(wild, header=wild.header | {"format": 99}))
-    with pytest.raises(ValueError, match="has format 99, this version reads 1"):
+    with pytest.raises(ValueError, match=r"format.*99.*1"):
         load_recording(tmp_path / "wild.npz")
 
 
@@ -344,5 +344,5 @@ def test_a_flipped_bit_is_refused_in_one_line(wild, tmp_path, share):
     content = bytearray((tmp_path / "a.npz").read_bytes())
     content[int(share * len(content))] ^= 16
     (tmp_path / "a.npz").write_bytes(content)
-    with pytest.raises(ValueError, match=r"a\.npz is damaged .* - record the episode again"):
+    with pytest.raises(ValueError, match=r"a\.npz.*damaged.*episode"):
         load_recording(tmp_path / "a.npz")

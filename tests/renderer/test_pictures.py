@@ -283,7 +283,7 @@ def test_poses_of_the_wrong_type_are_refused(crowd):
 
 @pytest.mark.parametrize("kind", ["depth", "rgb", "segmentation"])
 def test_a_camera_that_is_no_pose_is_refused_with_the_shape_it_needs(home, kind):
-    with pytest.raises(ValueError, match=r"has shape \(3, 3\) - give a camera-to-world matrix \[4, 4\]"):
+    with pytest.raises(ValueError, match=r"shape.*3.*3.*camera.*matrix.*4.*4"):
         render(home, np.eye(3), kind, 64)
 
 
@@ -293,7 +293,7 @@ def test_a_robots_pose_is_its_head_camera(home):
 
 
 def test_an_unknown_kind_of_picture_is_refused_with_those_that_exist(home):
-    with pytest.raises(ValueError, match="no picture of kind 'thermal' - choose one of: depth, rgb, segmentation"):
+    with pytest.raises(ValueError, match=r"'thermal'.*depth.*rgb"):
         render(home, np.eye(4), "thermal")
 
 
@@ -301,7 +301,7 @@ def test_an_unknown_kind_of_picture_is_refused_with_those_that_exist(home):
 def test_a_camera_that_is_nowhere_is_refused(home, value):
     camera = np.eye(4)
     camera[0, 3] = value
-    with pytest.raises(ValueError, match="camera 0 has a value that is nan or infinite"):
+    with pytest.raises(ValueError, match=r"camera.*0.*nan.*infinite"):
         render(home, camera, "depth", 64)
 
 
@@ -312,5 +312,5 @@ def test_the_last_row_of_a_camera_may_be_left_out(home):
 @pytest.mark.parametrize("shape", [(11, 3, 3), (11, 2, 4), (11, 4), (11, 1, 3, 4)])
 def test_cameras_of_another_shape_are_refused(crowd, shape):
     templates, placed, env, _ = crowd
-    with pytest.raises(ValueError, match=r"give camera-to-world matrices \[J, 4, 4\]"):
+    with pytest.raises(ValueError, match=r"camera.*matrices.*4.*4"):
         Renderer(templates, 16).depth(placed, env, np.zeros(shape), np.zeros((11, 16, 16), np.float32))

@@ -177,7 +177,7 @@ def test_runs_of_one_name_that_see_different_things_are_told_apart_and_others_re
     state, depth, other = source("state"), source("depth", observations="depth"), source("other", decisions=77)
     assert set(gather([state, depth])["observations"].to_pylist()) == {"state", "depth"}
     assert gather([state, depth]).num_rows == 2 * gather([state]).num_rows
-    with pytest.raises(ValueError, match="two different runs called 'sp-0/agent'"):
+    with pytest.raises(ValueError, match="'sp-0/agent'"):
         gather([state, other])
 
 
@@ -187,7 +187,7 @@ def test_splits_are_not_mixed(tmp_path):
     assert rows.distinct("split") == ["eval"]
     assert any("also rows of dev" in note for note in notes)
     assert select(table, "dev", False)[0].distinct("split") == ["dev"]
-    with pytest.raises(ValueError, match="nothing was played on the split 'test'"):
+    with pytest.raises(ValueError, match="'test'"):
         select(table, "test", False)
 
 

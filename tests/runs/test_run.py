@@ -50,7 +50,7 @@ def test_a_folder_without_a_run_is_told(tmp_path):
 def test_an_unknown_key_is_answered_with_the_nearest_one(tmp_path):
     create(tmp_path, RUN)
     edit(tmp_path, lambda values: values["training"].update(num_env=3))
-    with pytest.raises(ValueError, match="unknown key 'num_env' - did you mean 'num_envs'"):
+    with pytest.raises(ValueError, match=r"'num_env'.*'num_envs'"):
         read(tmp_path)
 
 
@@ -94,7 +94,7 @@ def test_a_paused_run_is_completed(tmp_path):
 
 
 def test_an_unknown_method_is_answered_with_the_nearest_one(tmp_path):
-    with pytest.raises(ValueError, match="did you mean 'gt_coord'"):
+    with pytest.raises(ValueError, match="'gt_coord'"):
         create(tmp_path / "run", replace(RUN, method="gtcoord"))
     assert not (tmp_path / "run").exists()
 
@@ -145,7 +145,7 @@ def test_runs_that_make_no_sense_are_told(changes, told):
 
 
 def test_holdouts_are_refused_before_anything_is_written(tmp_path):
-    with pytest.raises(ValueError, match="script/noop is a holdout"):
+    with pytest.raises(ValueError, match=r"script/noop.*holdout"):
         create(tmp_path / "run", replace(RUN, method="own", stages=(2,), population=("script/noop",)))
     assert not (tmp_path / "run").exists()
 
@@ -220,7 +220,7 @@ def test_a_config_that_may_not_be_read_is_not_called_damaged(tmp_path, monkeypat
         raise PermissionError(13, "Permission denied", str(path))
 
     monkeypatch.setattr("pathlib.Path.read_bytes", forbidden)
-    with pytest.raises(PermissionError, match=r"config\.json may not be read \(Permission denied\) - change its permissions"):
+    with pytest.raises(PermissionError, match=r"config\.json.*Permission denied"):
         read(tmp_path)
 
 
@@ -228,7 +228,7 @@ def test_a_config_of_another_number_is_refused_and_one_without_checksum_taken_wi
     create(tmp_path, RUN)
     text = (tmp_path / "config.json").read_text()
     (tmp_path / "config.json").write_text(text.replace('"robots": 2', '"robots": 3'))
-    with pytest.raises(ValueError, match=r"config\.json is damaged .* if you changed it on purpose, remove its entry"):
+    with pytest.raises(ValueError, match=r"config\.json.*damaged"):
         read(tmp_path)
     plain = {key: value for key, value in json.loads(text).items() if key != "sha256"}
     (tmp_path / "config.json").write_text(json.dumps(plain))

@@ -205,7 +205,7 @@ def test_episodes_that_do_not_exist_are_refused(ids: np.ndarray, message: str):
 
 
 def test_an_unknown_observation_is_refused():
-    with pytest.raises(ValueError, match="no observation 'smell' - choose one of: state"):
+    with pytest.raises(ValueError, match="'smell'"):
         make().observe("smell")
 
 
@@ -220,7 +220,7 @@ def test_a_saved_batch_of_another_size_is_refused():
 
 
 def test_a_saved_batch_with_other_robots_is_refused():
-    with pytest.raises(ValueError, match="3 robots a home, this one 2"):
+    with pytest.raises(ValueError, match=r"3 robots.*2"):
         make().restore(make(robots=3).save())
 
 
@@ -249,7 +249,7 @@ def test_an_unknown_field_is_named():
 
 @pytest.mark.parametrize("shape", [(4, 3), (6, 2), (4,)])
 def test_a_mask_of_another_shape_is_refused(shape):
-    with pytest.raises(ValueError, match=r"which must be a mask of booleans of shape \(4, 2\)"):
+    with pytest.raises(ValueError, match=r"mask.*shape.*4.*2"):
         make(size=4).observe("state", which=np.ones(shape, bool))
 
 
@@ -260,7 +260,7 @@ def test_a_mask_of_numbers_is_refused():
 
 @pytest.mark.parametrize("homes", [2, 400])
 def test_a_reset_of_another_number_of_homes_is_refused(homes):
-    with pytest.raises(ValueError, match=r"which must be a mask of booleans of shape \(4,\)"):
+    with pytest.raises(ValueError, match=r"mask.*shape.*4"):
         make(size=4).reset(which=np.ones(homes, bool))
 
 

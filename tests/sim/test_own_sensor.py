@@ -79,13 +79,13 @@ def test_pictures_and_vectors_mix(gap):
 
 def test_a_policy_of_a_sensor_that_is_not_known_says_how_to_name_it(monkeypatch):
     monkeypatch.setenv("HOUSEMATES_USE", "")
-    with pytest.raises(ValueError, match=r"no observation 'gap' - .*--use package.module"):
+    with pytest.raises(ValueError, match=r"'gap'.*--use"):
         PolicyConfig(("state", "gap"), "vector")
 
 
 @pytest.mark.parametrize("name", ["privileged", "window", "segmentation"])
 def test_policies_take_vectors_only(name):
-    with pytest.raises(ValueError, match="name one or more of: depth, rgb, state, predicates, gps_compass"):
+    with pytest.raises(ValueError, match=r"depth.*rgb.*gps_compass"):
         PolicyConfig((name,), "vector")
 
 

@@ -1,12 +1,14 @@
 """`housemates speed --compare`: both trees are measured in turns. No test looks at how fast."""
 
+import json
 import subprocess
 from pathlib import Path
 
 import pytest
 
 import housemates
-from housemates.cli.speed import compared
+from housemates.cli.speed import compared, speed
+from housemates.speed import compare as beside
 from housemates.speed.compare import Compared, Turns, compare, older
 
 TREE = Path(housemates.__file__).parents[2]
@@ -47,3 +49,13 @@ def test_a_table_has_a_line_for_each_figure():
     text = compared(rows, "abc", {"processor": "P", "load": [0.5], "commit": "def"})
     assert "2.50" in text
     assert len(text.splitlines()) == 4
+
+
+def test_the_command_prints_and_writes_the_figures_of_both(monkeypatch, tmp_path, capsys):
+    row = Compared("learning, state", 50.0, 20.0, 2.5, 2.4, 2.6)
+    monkeypatch.setattr(beside, "compare", lambda commit, plan, say: [row])
+    speed(compare="abc", json_file=tmp_path / "beside.json")
+    assert "2.50" in capsys.readouterr().out
+    written = json.loads((tmp_path / "beside.json").read_text())
+    assert written["beside"] == "abc"
+    assert written["figures"] == [vars(row)]

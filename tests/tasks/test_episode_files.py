@@ -65,12 +65,12 @@ def test_other_homes_are_refused(folder: Path):
 
 
 def test_another_number_of_homes_is_refused(folder: Path, hall: Home):
-    with pytest.raises(ValueError, match="made for 1 homes, but 2 were given"):
+    with pytest.raises(ValueError, match=r"1 homes.*2"):
         read_episodes(folder, [hall, hall])
 
 
 def test_a_missing_folder_names_the_remedy(tmp_path: Path, hall: Home):
-    with pytest.raises(FileNotFoundError, match="make them with: housemates episodes"):
+    with pytest.raises(FileNotFoundError, match="housemates episodes"):
         read_episodes(tmp_path / "none", [hall])
 
 
@@ -91,7 +91,7 @@ def test_a_truncated_file_is_refused(folder: Path, hall: Home, name: str):
 
 def test_an_array_of_another_shape_is_refused(folder: Path, hall: Home):
     np.save(folder / "yaw.npy", np.zeros((2, 2), np.float32))
-    with pytest.raises(ValueError, match=r"damaged \(yaw\.npy is not what was written"):
+    with pytest.raises(ValueError, match=r"damaged.*yaw\.npy"):
         read_episodes(folder, [hall])
 
 
@@ -143,7 +143,7 @@ def test_robot_starts_are_stored_with_all_but_training_sets(
 
 
 def test_an_unknown_split_is_answered_with_the_choices(hall: Home):
-    with pytest.raises(ValueError, match="no split 'valid' - did you mean 'varied'"):
+    with pytest.raises(ValueError, match=r"'valid'.*'varied'"):
         sets.load_episodes("tidy_house", "valid", homes=[hall])
 
 
@@ -178,7 +178,7 @@ def test_a_damaged_set_is_made_again_with_a_word(hall: Home, cached: list[int], 
     made = sets.load_episodes("set_table", "dev", homes=[hall]).arrays()
     goals = next(tmp_path.glob("episodes/*/goal.npy"))
     goals.write_bytes(goals.read_bytes()[:-1] + b"!")
-    with pytest.warns(UserWarning, match=r"is damaged \(goal\.npy is not what was written\) - these episodes are made again"):
+    with pytest.warns(UserWarning, match=r"damaged.*goal\.npy"):
         again = sets.load_episodes("set_table", "dev", homes=[hall]).arrays()
     assert len(cached) == 2
     assert all(np.array_equal(again[name], array, equal_nan=True) for name, array in made.items())
@@ -191,7 +191,7 @@ def test_the_set_of_another_task_is_not_taken(hall: Home, cached: list[int], tmp
     right = next(tmp_path.glob("episodes/tidy_house-*"))
     shutil.rmtree(right)
     wrong.rename(right)
-    with pytest.warns(UserWarning, match="it holds set_table dev"):
+    with pytest.warns(UserWarning, match="set_table"):
         assert sets.load_episodes("tidy_house", "dev", homes=[hall]).task == "tidy_house"
 
 

@@ -86,7 +86,7 @@ def test_clutter_has_bounds(hall: Home, clutter: int):
 
 def test_a_home_without_a_needed_receptacle_is_refused():
     bare = make_hall("bare", tuple(r for r in RECEPTACLES if r.kind != "sofa"))
-    with pytest.raises(ValueError, match="tidy_house needs sofa, which bare has not; it has: chair"):
+    with pytest.raises(ValueError, match=r"tidy_house.*sofa.*chair"):
         generate_episodes("tidy_house", [bare], 1, seed=0)
 
 
@@ -97,18 +97,18 @@ def test_a_home_without_a_sofa_can_still_have_its_table_set():
 
 def test_a_drawer_too_small_for_the_bowl_is_refused():
     small = tuple(replace(r, half=(0.07, 0.08, 0.3)) if r.kind == "drawer_right" else r for r in RECEPTACLES)
-    with pytest.raises(ValueError, match="024_bowl does not fit into drawer_right of small"):
+    with pytest.raises(ValueError, match=r"024_bowl.*drawer_right"):
         generate_episodes("set_table", [make_hall("small", small)], 1, seed=0)
 
 
 def test_a_table_out_of_reach_is_refused():
     high = tuple(replace(r, center=(3.4, 2.5, 2.6)) if r.kind == "table_01" else r for r in RECEPTACLES)
-    with pytest.raises(ValueError, match="high has no room for set_table"):
+    with pytest.raises(ValueError, match=r"no room.*set_table"):
         generate_episodes("set_table", [make_hall("high", high)], 1, seed=0)
 
 
 def test_no_homes_are_refused():
-    with pytest.raises(ValueError, match="no homes given for set_table"):
+    with pytest.raises(ValueError, match="set_table"):
         generate_episodes("set_table", [], 1, seed=0)
 
 

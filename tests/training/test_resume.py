@@ -57,7 +57,7 @@ def test_an_edited_file_is_told(saved):
     described = json.loads(file.read_text())
     described["meta"]["share"] = 0.9
     file.write_text(json.dumps(described))
-    with pytest.raises(ValueError, match=r"0\.json: it is not what was written"):
+    with pytest.raises(ValueError, match=r"0\.json"):
         resume.load(saved, Group())
 
 
@@ -83,7 +83,7 @@ def test_a_full_disk_keeps_the_old_resume_point(saved, monkeypatch, call):
         real(path, content)
 
     monkeypatch.setattr(resume, "write_synced", full)
-    with pytest.raises(OSError, match="No space left on device - free it and use --resume; the last is kept"):
+    with pytest.raises(OSError, match=r"No space left on device.*--resume"):
         resume.save(saved, 2, ARRAYS, META | {"share": 0.2}, Group())
     assert resume.load(saved, Group())[1] == META
     assert not [p for p in saved.iterdir() if p.name.startswith(".")]
@@ -98,20 +98,20 @@ def test_a_log_is_cut_but_never_lengthened(tmp_path):
 
 
 def test_a_log_on_a_full_disk_is_told():
-    with pytest.raises(OSError, match="cannot write /dev/full: No space left on device - free it"):
+    with pytest.raises(OSError, match=r"/dev/full.*No space left on device"):
         resume.append(Path("/dev/full"), {"update": 1})
 
 
 def test_points_without_the_file_that_names_the_newest_are_not_begun_anew(saved):
     (saved / "LATEST").unlink()
-    with pytest.raises(ValueError, match=r"no LATEST, which names the newest - write 00000001 into that file to continue, or"):
+    with pytest.raises(ValueError, match=r"LATEST.*00000001"):
         resume.load(saved, Group())
 
 
 @pytest.mark.parametrize("name", ["00000007", "", "00000001/..", "\x00"])
 def test_a_newest_point_that_is_not_there_is_told(saved, name):
     (saved / "LATEST").write_text(name)
-    with pytest.raises(ValueError, match=r"LATEST names the resume point .*, which is not there - write .* \(00000001\)"):
+    with pytest.raises(ValueError, match=r"LATEST.*00000001"):
         resume.load(saved, Group())
 
 

@@ -151,7 +151,7 @@ def test_a_frozen_partner_samples_its_actions():
     batch = make(size=16)
     learner, frozen = player(batch), player(batch, seed=5, learns=False)
     collector = Collector(batch, [learner, frozen], slots([[0, 1]] * 16))
-    collector._ask()
+    collector.collect(1)
     assert len(set(collector.actions[:, 1])) > 4
 
 

@@ -125,7 +125,7 @@ def test_other_settings_are_refused_on_resume(tmp_path):
 def test_homes_that_workers_cannot_share_are_refused(tmp_path):
     group = Group()
     group.size = 3
-    with pytest.raises(ValueError, match="4 homes cannot be shared by 3 workers"):
+    with pytest.raises(ValueError, match=r"4 homes.*3 workers"):
         Trainer(SHORT, GTCoord(TINY), episodes(), [home()], tmp_path, group=group)
 
 

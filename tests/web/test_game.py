@@ -38,7 +38,7 @@ def play(game: Game, most: int = 400) -> Game:
 def until_free(game: Game) -> None:
     """Play on until the person's robot has nothing to do any more."""
     game.tick()
-    while not game.over and (game.batch.state.action[0, game.human] != MUST_DECIDE or game._queue):
+    while not game.over and (game.batch.state.action[0, game.human] != MUST_DECIDE or game.queue):
         game.tick()
 
 
@@ -97,7 +97,7 @@ def test_a_click_on_something_near_does_it_at_once():
 def test_a_click_on_a_goal_without_its_object_only_goes_there():
     game = begin(PERSON, NOBODY)
     game.click(entity("goal0"))
-    assert game._queue == [entity("goal0")]
+    assert game.queue == [entity("goal0")]
 
 
 def test_a_person_may_change_his_mind():
@@ -236,7 +236,7 @@ def test_nobody_can_go_on_after_the_end():
 
 def test_a_robot_that_nobody_knows_must_be_given_to_somebody(policy):
     kept = play(begin(policy, NOBODY), 10).recorder.finish()
-    with pytest.raises(Refused, match="does not say who robot 0 was"):
+    with pytest.raises(Refused, match="robot 0"):
         swap(kept, 5, [None, PERSON], batches.home())
 
 

@@ -137,7 +137,7 @@ def test_a_small_file_cannot_take_much_memory(folder, recording):
 def test_what_is_dropped_takes_so_much_memory_and_no_more(folder, recording, monkeypatch):
     found = Library()
     played = found.add(recording, "game", human=0)
-    one = library_module._size(recording)
+    one = library_module.recording_bytes(recording)
     monkeypatch.setattr(library_module, "MOST_BYTES", 3 * one + one // 2)
     names = [found.upload(changed(folder, header=told(recording, seed=k))) for k in range(6)]
     assert [e.id for e in found.entries()] == [played, *names[3:]]

@@ -77,7 +77,7 @@ def test_missing_fields_have_their_defaults():
 
 
 def test_an_error_names_the_field_and_what_it_must_be():
-    with pytest.raises(Refused, match="action of action must be a whole number from 0 to 24"):
+    with pytest.raises(Refused, match=r"action.*action.*0.*24"):
         parse('{"type": "action", "action": "jump"}')
 
 

@@ -79,7 +79,7 @@ def test_one_drops_into_an_episode_of_the_newest_checkpoint(run):
         (name,) = [r["id"] for r in pages.get_json(port, "/api/start")["runs"]]
         assert pages.get_json(port, f"/api/run/{name}?from=4")["next"] == 5
         with pages.visitor(port) as guest:
-            game = guest.begin(robots=[f"run/{name}", "person"])
+            game = guest.begin(robots=[f"run/{name}", "person"], reveal=True)
             assert (game["robots"], game["human"]) == ([f"{run.name}/0", "person"], 1)
             decision = guest.until("decision")
     assert len(decision["top"]) == 5
@@ -108,5 +108,5 @@ def test_a_folder_that_is_no_run_is_one_line(tmp_path):
 )
 def test_a_run_whose_config_is_not_what_was_written_is_refused(tmp_path, content):
     (tmp_path / "config.json").write_text(content)
-    with pytest.raises(ValueError, match=r"config\.json is damaged .* - restore it from a copy"):
+    with pytest.raises(ValueError, match=r"config\.json.*damaged"):
         TrainingRun(tmp_path)

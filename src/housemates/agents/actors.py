@@ -46,7 +46,9 @@ class Actor:
     script: str = ""
     """A key of `sim.scripts.SCRIPTS`, for an actor without policy."""
     blind: bool = False
-    """A control: senses no partner, neither in pictures nor in numbers, and nobody interrupts it."""
+    """Senses no partner, neither in pictures nor in numbers, and nobody interrupts it."""
+    interruptible: bool = True
+    """Whether a near partner cuts its skills; never those of a blind one."""
     generator: torch.Generator | None = None
     """What its policy draws from; None for torch's own. Not used where draws are given (see `Actors.decide`)."""
     name: str = ""
@@ -74,7 +76,16 @@ def load_actors(agents: Iterable[Agent]) -> dict[Agent, Actor]:
         key = (agent.kind, agent.path)
         if agent.kind != "script" and key not in loaded:
             loaded[key] = load(agent)
-        found[agent] = Actor(loaded.get(key), max(agent.latent, 0), agent.script, name=agent.name, look_ahead=agent.look_ahead)
+        blind, cut = agent.disturbed == "blind", not agent.disturbed
+        found[agent] = Actor(
+            loaded.get(key),
+            max(agent.latent, 0),
+            agent.script,
+            blind,
+            cut,
+            name=agent.name,
+            look_ahead=agent.look_ahead,
+        )
     return found
 
 

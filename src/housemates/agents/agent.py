@@ -13,22 +13,28 @@ from housemates.config import from_json, to_json
 from housemates.io import read_json, reading, write_json
 from housemates.lookahead.settings import LookAhead, split_name
 from housemates.run_folder import AGENT, RESTORE, RunFolder, is_held_out, is_policy, is_run, policies_below, run_around
-from housemates.sim.scripts import SCRIPTS, script
+from housemates.sim.scripts import HELD_OUT, PAPER, SCRIPTS, script
 
-Kind = Literal["script", "learned", "latent", "random", "function", "person"]
+Kind = Literal["script", "learned", "latent", "random", "function", "person", "sealed"]
 KINDS: tuple[str, ...] = get_args(Kind)
 TRAINED = ("learned", "latent")
 """Kinds that come from a training: they have a folder with a policy, and perhaps a run."""
 WRITTEN = ("script", "random", "function")
 """Kinds that people wrote: who trains with them does not meet strangers at evaluation as the others do."""
-HOLDOUT_SCRIPTS = ("noop", "first_half", "second_half")
-"""Scripts of the evaluation (spec 11.1): never partners in training."""
+HOLDOUT_SCRIPTS = PAPER
+"""Scripts of the paper's evaluation (spec 11.1)."""
 LIST = "partners"
 """The entry of these files that has the list."""
 BEST_RESPONSE = "best_response"
 """Method of agents that were trained for one partner only, perhaps a holdout: a measure for others. Nobody trains with them."""
 PRETRAINED = "pretrained/"
 """pretrained/NAME: all policies of the package with a part of their name that is NAME, or begins with NAME and a hyphen."""
+DISTURBED = {
+    "blind": "senses no other robot, neither in pictures nor in numbers, and is not interrupted near one",
+    "uninterruptible": "senses others as ever, and is not interrupted near one",
+}
+"""blind/NAME and uninterruptible/NAME are learned partners that do not react as they were trained to."""
+DISTURB = "write blind/NAME or uninterruptible/NAME, of a learned policy"
 NAMED: set[str] = set()
 """Functions that were named on the command line or in Python; one that only a file names is never run."""
 SHIPPED = Path(__file__).resolve().parent / "pretrained"
@@ -51,6 +57,8 @@ class Agent:
     """A key of `sim.scripts.SCRIPTS`."""
     look_ahead: LookAhead | None = None
     """How it looks ahead before it acts near a partner; None: it does not."""
+    disturbed: str = ""
+    """A key of DISTURBED, for a learned policy that does not react as it was trained to."""
     meta: dict[str, Any] = field(default_factory=dict, hash=False)
     """What is known of it: observations, task, seed, decisions, method, environment, sha256, holdout, success ..."""
 
@@ -68,6 +76,8 @@ class Agent:
             raise ValueError(f"the partner '{self.name}' is a latent without number - give latent 0, 1, ...")
         if self.look_ahead is not None and self.kind in ("script", "person"):
             raise ValueError(f"'{self.name}' cannot look ahead: no policy moves it - choose a policy, random or a function")
+        if self.disturbed and (self.disturbed not in DISTURBED or not self.trained):
+            raise ValueError(f"the partner '{self.name}' is disturbed as '{self.disturbed}' - {DISTURB}")
 
 
 def allow(places: Iterable[str]) -> None:
@@ -83,8 +93,11 @@ def write_partners(path: Path, partners: Sequence[Agent], run: Path) -> None:
         if partner.trained and place.is_absolute() and place.is_relative_to(run.resolve()):
             partner = dataclasses.replace(partner, path=place.relative_to(run.resolve()).as_posix())
         row = to_json(partner)
+        # Lists of earlier versions have no such entries.
         if partner.look_ahead is None:
             del row["look_ahead"]
+        if not partner.disturbed:
+            del row["disturbed"]
         rows.append(row)
     write_json(path, {LIST: rows})
 
@@ -100,8 +113,11 @@ def read_partners(path: Path, run: Path) -> list[Agent]:
     rows = listed.get(LIST)
     if not isinstance(rows, list) or len(listed) > 1:
         raise ValueError(f"{path} is no list of partners - {RESTORE}")
-    found = [_placed(from_json(Agent, {"look_ahead": None} | row, str(path)), run) for row in rows]
+    whole = [{"look_ahead": None, "disturbed": ""} | row if isinstance(row, dict) else row for row in rows]
+    found = [_placed(from_json(Agent, row, str(path)), run) for row in whole]
     for partner in found:
+        if partner.kind == "sealed":
+            raise ValueError(f"{path} names a sealed partner, and a file may not open a connection - name it yourself")
         if partner.kind == "function" and partner.path not in NAMED:
             raise ValueError(
                 f"{path} names the function '{partner.path}' as a partner, and a file may not run code - "
@@ -168,19 +184,20 @@ def seen_as(observations: Sequence[str]) -> str:
 def is_holdout(partner: Agent) -> bool:
     """Whether a partner belongs to the evaluation, so that nobody may train with it."""
     if partner.kind == "script":
-        return partner.script in HOLDOUT_SCRIPTS
+        return partner.script in HELD_OUT
     return bool(partner.meta.get("holdout")) or (partner.trained and is_held_out(partner.path))
 
 
 def scripted(name: str) -> Agent:
     """A scripted robot by name."""
-    return Agent(f"script/{name}", "script", script=name, meta={"holdout": name in HOLDOUT_SCRIPTS})
+    return Agent(f"script/{name}", "script", script=name, meta={"holdout": name in HELD_OUT})
 
 
 def resolve(text: str, task: str | None = None) -> list[Agent]:
     """Whom a text means: script/NAME (or NAME alone), random, a run's folder (its population), RUN/agent, RUN/3, RUN/z5, the
     folder of a policy, package.module:function, or what comes with the package: its name, or pretrained/ and the beginning of
-    it. Behind any of them +lookahead makes it look ahead (`lookahead.settings`).
+    it; learned ones also as blind/... or uninterruptible/... (see DISTURBED). Behind any of them +lookahead makes it look ahead
+    (`lookahead.settings`).
 
     With a task, policies that were trained for another one are refused.
     """
@@ -203,9 +220,14 @@ def looking(agent: Agent, ahead: LookAhead | None) -> Agent:
 
 def resolve_all(texts: Iterable[str], task: str | None = None) -> list[Agent]:
     """Everybody several texts mean, each once; equal names of different folders are told apart by their parents."""
+    return distinct(partner for text in texts for partner in resolve(text, task))
+
+
+def distinct(partners: Iterable[Agent]) -> list[Agent]:
+    """Partners, each once; equal names of different folders are told apart by their parents."""
     found: list[Agent] = []
-    for text in texts:
-        found += [p for p in resolve(text, task) if not any(_same(p, other) for other in found)]
+    for partner in partners:
+        found += [] if any(_same(partner, other) for other in found) else [partner]
     often = Counter(p.name for p in found)
     return [dataclasses.replace(p, name=_longer(p)) if often[p.name] > 1 else p for p in found]
 
@@ -219,6 +241,10 @@ def load(partner: Agent) -> Any:
         if wanted and wanted != found:
             raise ValueError(f"{partner.path} is not the policy it was when '{partner.name}' was chosen - restore it")
         return load_policy(partner.path)
+    if partner.kind == "sealed":
+        from housemates.agents.sealed import load_sealed
+
+        return load_sealed(partner)
     if partner.kind in ("random", "function"):
         from housemates.agents.functions import FunctionPolicy, RandomPolicy, find
 
@@ -234,7 +260,21 @@ def shipped() -> list[Agent]:
     return found
 
 
+def disturb(partner: Agent, how: str) -> Agent:
+    """A learned partner as it is when it does not react as it was trained to; how: a key of DISTURBED."""
+    return dataclasses.replace(partner, name=f"{how}/{partner.name}", disturbed=how)
+
+
 def _resolve(text: str) -> list[Agent]:
+    how, _, name = text.partition("/")
+    if how in DISTURBED and not Path(text).exists():
+        if not name:
+            raise ValueError(f"'{text}' names nobody - {DISTURB}")
+        return [disturb(partner, how) for partner in _resolve(name)]
+    if text.startswith("sealed://"):
+        from housemates.agents.sealed import sealed_agents
+
+        return sealed_agents(text)
     if text == "random":
         return [Agent("random", "random")]
     place = Path(text)
@@ -268,7 +308,7 @@ def _resolve(text: str) -> list[Agent]:
         raise ValueError(f"no policy '{text}' comes with the package - choose one of: {there}")
     raise ValueError(
         f"no partner '{text}' - give script/NAME ({', '.join(SCRIPTS)}), random, a run's folder, RUN/agent, RUN/3, RUN/z5, "
-        "the folder of a policy, module:function, or a name that `housemates partners` lists"
+        "the folder of a policy, module:function, blind/NAME, or a name that `housemates partners` lists"
     )
 
 
@@ -304,7 +344,8 @@ def _run_meta(folder: Path) -> dict[str, Any]:
 
 def _same(one: Agent, other: Agent) -> bool:
     """Whether two partners are the same whatever they are called."""
-    return all(getattr(one, name) == getattr(other, name) for name in ("kind", "path", "latent", "script", "look_ahead"))
+    same = ("kind", "path", "latent", "script", "look_ahead", "disturbed")
+    return all(getattr(one, name) == getattr(other, name) for name in same)
 
 
 def _longer(partner: Agent) -> str:

@@ -40,7 +40,7 @@ def interval(share: float, games: int) -> tuple[float, float]:
 
 def card(agent: Agent) -> str:
     """The model card of a policy as Markdown; a ValueError for agents that are no policy."""
-    if agent.kind not in ("learned", "latent"):
+    if not agent.trained:
         raise ValueError(f"'{agent.name}' is no trained policy - cards exist for policies; see: housemates partners")
     lines = [f"# {agent.name}", "", "| | |", "|---|---|"]
     lines += [f"| {name} | {value} |" for name, value in facts(agent)]

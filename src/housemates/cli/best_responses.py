@@ -120,7 +120,10 @@ def named(partners: Sequence[Agent]) -> dict[str, str]:
         run = run_of(partner)
         # A name out of a file is never read as that of a function.
         written = {"script": (f"script/{partner.script}",), "function": (partner.path,), "random": ("random",)}
-        learned = (str(run / partner.name.rpartition("/")[2]) if run else partner.name, partner.path)
+        plain = partner.name.removeprefix(f"{partner.disturbed}/")
+        learned = [str(run / plain.rpartition("/")[2]) if run else plain, partner.path]
+        if partner.disturbed:
+            learned = [f"{partner.disturbed}/{text}" for text in learned]
         for text in written.get(partner.kind, [text for text in learned if ":" not in text or Path(text).exists()]):
             try:
                 meant = resolve(text)

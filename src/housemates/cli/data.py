@@ -99,22 +99,27 @@ SpeedName = Literal["slow", "middle", "fast"]
 def validity(
     task: TaskName | None = None,
     speed: SpeedName | None = None,
+    split: SplitName = "dev",
     episodes: int = 200,
+    search: bool = True,
     rounds: int = 8,
     branches: int = 64,
     json: Path | None = None,
 ) -> None:
-    """Compare a robot blind to its partner with a clairvoyant one, both with the scripted held-out partners, in dev homes.
+    """Compare a robot blind to its partner with a clairvoyant one, both with the scripted partners, and with a robot alone.
 
     Args:
         task: Only this task.
         speed: Only this speed.
-        episodes: Dev episodes of each task.
+        split: Where the homes come from.
+        episodes: Episodes of each task; beyond those of the split they go on in the same way.
+        search: Also let the clairvoyant robot play, whose search takes nearly all the time.
         rounds: Rounds in which the clairvoyant robot searches episodes it has not solved yet.
         branches: Branches it tries in one round of an episode.
         json: Also write the rows to this file.
     """
-    from housemates.evaluation.validity import Effort, Row, save, summary, table, validity
+    from housemates.evaluation.validity import THRESHOLDS, Effort, Row, save, summary, table, validity
+    from housemates.homes.navigation import prepare
     from housemates.io import check_place
     from housemates.sim.rules import SPEEDS
     from housemates.tasks.tasks import TASKS
@@ -128,19 +133,24 @@ def validity(
     def tell(rows: list[Row]) -> None:
         print(table(rows).split("\n", 2)[2], flush=True)
 
-    homes = load_homes("dev")
+    homes = load_homes(split)
+    with progress(f"shortest paths in the homes of {split}") as report:
+        prepare(homes, progress=report)
     print(head + "\n|" + "---|" * (head.count("|") - 1))
     with progress("games of the clairvoyant robot, in thousandths") as report:
         rows = validity(
             homes,
             tasks=(task,) if task else tuple(TASKS),
             speeds=(speed,) if speed else tuple(SPEEDS),
+            warnings=tuple(THRESHOLDS) if search else (),
             count=episodes,
             effort=Effort(rounds, branches),
             tell=tell,
             progress=report,
+            split=split,
         )
-    print("\n" + summary(rows))
+    if search:
+        print("\n" + summary(rows))
     if json is not None:
         save(rows, json)
         print(f"\n{json}")

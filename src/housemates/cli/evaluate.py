@@ -47,7 +47,7 @@ def evaluate(
     Args:
         run: The folder of a run that is complete.
         agents: Evaluate these instead of a run's agent; pretrained/NAME comes with the package (see `housemates partners`).
-        partners: Meet these instead of the holdouts.
+        partners: Meet these instead of the paper's holdouts: suite (all held-out partners of the task), suite/FAMILY, or names.
         holdouts: Folders of further holdouts (see `housemates holdouts train`) beside those that come with the package.
         allow: Functions (package.module:function) that the list of partners in a run may name; what only a file names is
             never run.

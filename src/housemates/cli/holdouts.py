@@ -2,42 +2,142 @@
 
 from __future__ import annotations
 
+import os
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from tyro.conf import Positional
 
-from housemates.cli.homes import TaskName, load_homes, load_set
+from housemates.cli.homes import SplitName, TaskName, load_homes, load_set
+from housemates.envs.loading import progress
 from housemates.run_folder import RunFolder
+
+if TYPE_CHECKING:
+    from housemates.agents.agent import Agent
+
+
+BAR = 20
+"""Characters of a bar of 100 %."""
 
 
 def list_holdouts(folders: Positional[tuple[Path, ...]] = (), /, task: TaskName | None = None) -> None:
-    """List the holdouts: who they are, how they were trained, how often they succeed alone (and which share of the sub-goals
-    they achieve then) and with the mate they were trained with.
+    """List the held-out suite by family: who they are, how they were trained, and how often they succeed.
+
+    Alone: by themselves in the home. Standing: beside a robot that stands still. Probe: with the package's agent, which was not
+    trained with them; the bar shows this one. With mate: with the partner of their own training.
 
     Args:
         folders: Folders with holdouts beside those that come with the package.
         task: Only those of one task.
     """
-    from housemates.evaluation.holdouts import COMPETENCE, learned_holdouts, runs_in, scripted_holdouts
+    from housemates.evaluation import competence, suite
+    from housemates.evaluation.holdouts import learned_holdouts, runs_in
     from housemates.tasks.tasks import TASKS
 
-    rows: list[tuple[str, ...]] = [
-        ("holdout", "task", "seed", "recipe", "sees", "decisions", "alone", "sub-goals", "with mate")
-    ]
+    measured = competence.read()
     for name in [task] if task else list(TASKS):
-        rows += [(p.name, name, "-", "-", "-", "-", "-", "-", "-") for p in scripted_holdouts()]
-        for p in learned_holdouts(name, folders):
-            rates = [f"{100 * p.meta[k]:.0f} %" if k in p.meta else "?" for k in COMPETENCE]
-            seen, length = p.meta.get("observations", "?"), f"{p.meta.get('decisions', 0):,}"
-            rows.append((p.name, name, str(p.meta.get("seed", "?")), p.meta.get("recipe", "?"), seen, length, *rates))
-    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
-    for row in rows:
-        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+        told, families = measured.get(name, {}), suite.by_family(learned_holdouts(name, folders))
+        count = sum(map(len, families.values()))
+        print(f"{name}: suite version {suite.VERSION}, {count} partners; {how_measured(told)}")
+        for family in suite.FAMILIES:
+            there = families[family.name]
+            print(f"  {family.name} ({family.meaning}): {len(there) or 'nobody yet'}")
+            for line in table([partner_row(p, told.get("partners", {}).get(p.name, {})) for p in there]):
+                print(f"    {line}")
     for folder in folders:
         for run in runs_in(folder):
             if not RunFolder(run).complete():
                 print(f"note: {run} is not trained to its end - continue it with: housemates holdouts train")
+
+
+def how_measured(told: Mapping[str, Any]) -> str:
+    """Where the numbers of a task come from."""
+    if not told:
+        return "not measured yet - run: housemates holdouts measure"
+    where = f"{told['episodes']} episodes of {told['split']}, seed {told['seed']}"
+    return f"measured on {where}, probe {told['probe']}, commit {told['commit'] or 'unknown'}"
+
+
+def partner_row(partner: Agent, rates: Mapping[str, float]) -> tuple[str, ...]:
+    """One partner as cells: name, what is known of its training, rates, a bar."""
+    meta = partner.meta
+    trained = f"{meta.get('observations', '?')}, seed {meta.get('seed', '?')}, {meta.get('decisions', 0):,} decisions"
+    rates = {**{name: meta[name] for name in ("alone", "mate") if name in meta and not partner.disturbed}, **rates}
+    cells = [f"{word} {share(rates.get(name))}" for word, name in WORDS.items()]
+    return partner.name, "script" if partner.kind == "script" else trained, *cells, bar(rates.get("probe"))
+
+
+WORDS = {"alone": "alone", "standing": "standing", "probe": "probe", "with mate": "mate"}
+"""What is shown of a partner, and its name in the measured numbers."""
+
+
+def share(rate: float | None) -> str:
+    """A share in percent."""
+    return "-" if rate is None else f"{100 * rate:.0f} %"
+
+
+def bar(rate: float | None) -> str:
+    """A share as a bar."""
+    full = round(BAR * (rate or 0.0))
+    return "" if rate is None else "█" * full + "░" * (BAR - full)
+
+
+def table(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    """Rows with their columns in line."""
+    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))] if rows else []
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def measure(
+    folders: Positional[tuple[Path, ...]] = (),
+    /,
+    task: TaskName | None = None,
+    split: SplitName = "dev",
+    episodes: int = 100,
+    probe: str | None = None,
+    seed: int = 0,
+    threads: int | None = None,
+    out: Path | None = None,
+) -> None:
+    """Measure what the partners of the suite can do: alone, beside a robot that stands still, and with a probe agent.
+
+    Args:
+        folders: Folders with holdouts beside those that come with the package.
+        task: Only those of one task.
+        split: The homes.
+        episodes: How many of the split's episodes.
+        probe: The agent that meets all of them; default: the package's agent that sees the ground truth, else script/solo.
+        seed: Of everything that is drawn.
+        threads: Of the simulator and the networks (default: all cores).
+        out: The file; default: the one of the package, which `housemates holdouts` shows.
+    """
+    from housemates.agents.agent import resolve
+    from housemates.evaluation import competence, suite
+    from housemates.evaluation.crossplay import check_count
+    from housemates.evaluation.holdouts import learned_holdouts
+    from housemates.io import check_place
+    from housemates.speed.measure import commit
+    from housemates.tasks.tasks import TASKS
+
+    place = out or competence.FILE
+    check_place(place)
+    homes = load_homes(split)
+    for name in [task] if task else list(TASKS):
+        played = load_set(name, split, homes)
+        check_count(episodes, played)
+        partners = [p for family in suite.by_family(learned_holdouts(name, folders)).values() for p in family]
+        agent = resolve(probe, name)[0] if probe else competence.probe_of(name)
+        workers = threads or len(os.sched_getaffinity(0))
+        with progress(f"games of {name}") as report:
+            found = competence.measure(name, partners, agent, played, homes, episodes, seed, workers, report)
+        told = {"split": split, "episodes": episodes, "seed": seed, "probe": agent.name, "commit": commit()}
+        competence.write(place, name, found, told)
+        print(f"{name}: {how_measured(told)}")
+        for line in table([partner_row(p, found[p.name]) for p in partners]):
+            print(f"  {line}")
+    print(place)
 
 
 def train_holdouts(
@@ -109,3 +209,45 @@ def ship(runs: Positional[tuple[Path, ...]], /, root: Path | None = None) -> Non
     for run in [run for folder in runs for run in runs_in(folder)]:
         for place in copy(run, root):
             print(f"{place} ({sum(f.stat().st_size for f in place.iterdir()) / 1000:.0f} kB)")
+
+
+def pack(partners: Positional[tuple[str, ...]], /, out: Path, task: TaskName | None = None) -> None:
+    """Seal policies for an evaluation server: copy them into a new folder without a word of who they are, with a new token.
+
+    Args:
+        partners: Learned policies, as `housemates evaluate --partners` names them.
+        out: The new folder.
+        task: Refuse policies that were trained for another task.
+    """
+    from housemates.agents.agent import resolve_all
+    from housemates.agents.sealed import TOKEN_FILE, seal
+
+    if not partners:
+        raise ValueError("seal whom? - name learned policies, such as RUN/3")
+    found = resolve_all(partners, task)
+    seal(found, out)
+    for number, partner in enumerate(found):
+        print(f"p{number}: {partner.name}")
+    print(f"{len(found)} sealed partners in {out} (keep the list above and {out / TOKEN_FILE} to yourself)")
+    print(f"serve them: housemates holdouts serve {out}")
+
+
+def serve(folder: Positional[Path], /, host: str = "127.0.0.1", port: int = 7440) -> None:
+    """Let sealed partners act for evaluations on this machine, or behind a tunnel: observations in, actions out.
+
+    Args:
+        folder: What `housemates holdouts pack` wrote.
+        host: The address to listen at; frames are not encrypted, so other machines should come through a tunnel (ssh -L).
+        port: 0 takes any free port.
+    """
+    from housemates.agents.sealed import SCHEME, TOKEN
+    from housemates.agents.sealed_server import SealedServer
+
+    try:
+        server = SealedServer(folder, host, port)
+    except OSError as error:
+        raise ValueError(f"cannot listen at {host}:{port} ({error.strerror or error}) - choose another --port") from error
+    print(f"{len(server.partners)} sealed partners at {server.address}; who has the token meets them with:", flush=True)
+    print(f"{TOKEN}={server.token} housemates evaluate RUN --partners {SCHEME}{server.address}", flush=True)
+    with server:
+        server.serve_forever()

@@ -43,7 +43,8 @@ def split_name(text: str) -> str:
     return resolve_homes(text)
 
 
-SplitName = Annotated[str, word("train|dev|eval|test|varied|kitchens|replicacad|folder:PATH|seeds:A-B|MODULE:NAME", split_name)]
+SPLIT_WORDS = "train|dev|eval|test|varied|kitchens|replicacad[-train|-dev|-eval]|folder:PATH|seeds:A-B|MODULE:NAME"
+SplitName = Annotated[str, word(SPLIT_WORDS, split_name)]
 
 
 def observations_name(text: str) -> str:
@@ -79,7 +80,7 @@ def show(
 
     check_drawing(out)
     found = find_home(home, folder, split)
-    draw_floor_plan(found, out, find_scene(found, task, episode) if task else None)
+    draw_floor_plan(found, out, find_scene(found, task, episode, split) if task else None)
     for note in found.notes:
         print(f"note: {note}")
     print(f"{found.name}: {out} ({out.stat().st_size / 1000:.0f} kB)")
@@ -137,15 +138,15 @@ def find_home(name: str, folder: Path | None = None, source: str | None = None) 
         raise ValueError(f"no home '{name}' - there are {there}; for a scene of ReplicaCAD: {error}") from error
 
 
-def find_scene(home: Home, task: str, number: int) -> Scene:
-    """The number-th episode of a task that plays in this home, ready for drawing."""
+def find_scene(home: Home, task: str, number: int, source: str | None = None) -> Scene:
+    """The number-th episode of a task that plays in this home (of the homes `source`, if given), ready for drawing."""
     from housemates.reports.labels import scene_of
     from housemates.tasks.episodes import SIZES, generate_episodes
 
     if number < 0:
         raise ValueError(f"episode {number} does not exist: episodes are counted from 0")
-    split = home.name.partition("/")[0]
-    if split in SIZES:
+    split = source or home.name.partition("/")[0]
+    if source or split in SIZES:
         found = load_set(task, split, load_homes(split))
         rows = [row for row in range(len(found)) if found.homes[found.home[row]] == home.name]
     else:

@@ -320,8 +320,11 @@ def commands() -> Commands:
     }
     holdouts = {
         "list": cli_holdouts.list_holdouts,
+        "measure": cli_holdouts.measure,
         "train": cli_holdouts.train_holdouts,
         "ship": cli_holdouts.ship,
+        "pack": cli_holdouts.pack,
+        "serve": cli_holdouts.serve,
         "best-responses": cli_responses.best_responses,
     }
     games = {"list": cli_games.list_games, "export": cli_games.export_games}

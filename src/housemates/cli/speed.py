@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from tyro.conf import arg
 
-from housemates.cli.homes import load_homes, load_set
+from housemates.cli.homes import SplitName, load_homes, load_set
 
 if TYPE_CHECKING:
     from housemates.speed.compare import Compared
@@ -25,6 +25,7 @@ def speed(
     peers: bool = True,
     learning: bool = True,
     compare: str | None = None,
+    split: SplitName = "dev",
 ) -> None:
     """Measure pictures, steps and learnt decisions a second on this machine.
 
@@ -35,6 +36,7 @@ def speed(
         peers: Also measure MuJoCo and pybullet, where installed, on the same scene.
         learning: Also measure trainings, with the torch path and the fused one in turns.
         compare: Measure learning and acting beside this commit instead, in turns, and nothing else.
+        split: Where the homes come from; others draw only homes made of solids.
     """
     from housemates.homes.replicacad.download import AssetError, find_replicacad
     from housemates.io import check_place
@@ -56,8 +58,10 @@ def speed(
         plan = replace(plan, replicacad=find_replicacad())
     except AssetError as error:
         print(f"note: real meshes are not measured: {error}", file=sys.stderr)
-    homes = load_homes("dev")
-    episodes = load_set("tidy_house", "dev", homes)
+    homes = load_homes(split)
+    episodes = load_set("tidy_house", split, homes)
+    if not len(homes[0].parts):
+        plan = replace(plan, peers=False)
     result = run(plan, homes, episodes, _say)
     print(table(result))
     if json_file is not None:

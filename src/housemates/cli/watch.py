@@ -17,7 +17,10 @@ from housemates.run_folder import is_run
 if TYPE_CHECKING:
     from housemates.recordings.recording import Recording
 
-ScriptName = Literal["noop", "first_half", "second_half", "solo"]
+ScriptName = Literal[
+    "noop", "first_half", "second_half", "solo",
+    "slow", "stubborn", "changes_mind", "opens_nothing", "other_order", "blocks", "hands_over",
+]  # fmt: skip
 SpeedName = Literal["slow", "middle", "fast"]
 
 

@@ -70,6 +70,8 @@ class Partner:
             raise ValueError(f"{names} are {count} for {batch.size} homes - name one of them, or raise num_envs")
         for actor in self.given:
             check_robots(actor, batch.robots)
+        cut = np.array([actor.interruptible and not actor.blind for actor in self.given])
+        batch.state.interruptible[:, robot] = cut[np.arange(batch.size) % count]
         self.reseed(int(batch.state.rng[0]))
 
     def choose(self, batch: Batch, robot: int, names: Sequence[str], which: np.ndarray, out: np.ndarray) -> None:
@@ -109,4 +111,5 @@ class Partner:
         actors, turn = Actors(batch, made, fused=fused), np.arange(batch.size) % len(made)
         actors.actor[:, robot] = turn
         actors.latent[:, robot] = np.array([actor.latent for actor in made])[turn]
+        actors.blind[:, robot] = np.array([actor.blind for actor in made])[turn]
         return actors

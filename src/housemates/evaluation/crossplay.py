@@ -14,11 +14,13 @@ import numpy as np
 from housemates.agents import agent as registry
 from housemates.agents.actors import Actor, check_robots, inference, load_actors
 from housemates.agents.agent import Agent
+from housemates.evaluation import suite
 from housemates.evaluation.holdouts import budget, origin, run_of
 from housemates.evaluation.play import Played, play
 from housemates.evaluation.resume import Kept
 from housemates.evaluation.rows import AGENT, NOBODY, PARTNER, join_rows, make_rows
 from housemates.homes.home import Home
+from housemates.homes.sources import lacking
 from housemates.run_folder import RunFolder
 from housemates.sim.rules import Reward, Rules
 from housemates.sim.state import COLLISION_END, SUCCESS, TIMEOUT
@@ -75,22 +77,30 @@ def controls(agent: Agent, holdouts: Sequence[Agent], robots: int = 2) -> list[P
 def identity(partner: Agent) -> tuple[str, str, int]:
     """What makes a partner the same one wherever it lies and whatever it is called."""
     if partner.trained:
-        return ("policy", partner.meta.get("sha256") or partner.path, partner.latent)
+        return (f"{partner.disturbed} policy".strip(), partner.meta.get("sha256") or partner.path, partner.latent)
     return (partner.kind, partner.script or partner.path, -1)
 
 
 def trained_with(agent: Agent) -> set[tuple[str, str, int]]:
-    """Everybody an agent has met in training, itself included: the partners of stage 2, or the run's own population."""
-    known = {identity(agent)}
+    """Everybody an agent has met in training, itself included: the partners of stage 2, or the run's own population.
+
+    Who has met a partner knows it also where it is disturbed.
+    """
+    met = [agent, *_met(agent)]
+    changed = [registry.disturb(p, how) for p in met if p.trained for how in registry.DISTURBED]
+    return {identity(p) for p in (*met, *changed)}
+
+
+def _met(agent: Agent) -> list[Agent]:
     run = run_of(agent)
     if run is None:
-        return known
+        return []
     if agent.meta.get("stage") == 2:
         listed = RunFolder(run).partners
         found = registry.read_partners(listed, run) if listed.is_file() else []
     else:
         found = registry.population(run)
-    return known | {identity(p) for p in found}
+    return found
 
 
 def teams_of(pairs: Sequence[Pair]) -> list[list[Actor]]:
@@ -98,10 +108,11 @@ def teams_of(pairs: Sequence[Pair]) -> list[list[Actor]]:
     known = load_actors(p for pair in pairs for p in (pair.agent, *pair.partners))
     for actor in known.values():
         check_robots(actor, len(pairs[0].partners) + 1)
-    return [
-        [replace(known[pair.agent], blind=pair.control == "blind"), *(known[partner] for partner in pair.partners)]
-        for pair in pairs
-    ]
+    return [[_as_control(known[pair.agent], pair.control), *(known[p] for p in pair.partners)] for pair in pairs]
+
+
+def _as_control(actor: Actor, control: str) -> Actor:
+    return replace(actor, blind=True) if control == "blind" else actor
 
 
 def check_count(count: int | None, episodes: Episodes) -> None:
@@ -140,6 +151,7 @@ def crossplay(
     common = {
         "task": episodes.task,
         "split": episodes.split,
+        "lacks": lacking(episodes.split, homes),
         "environment": environment_hash(episodes, rules, robots),
         "seed": seed,
         "greedy": greedy,
@@ -188,6 +200,7 @@ def _rows(
         "partner_run": _joined(run_name(p) for p in partners),
         "partner_observations": _joined(p.meta.get("observations", "") for p in partners),
         "zero_shot": pair.zero_shot,
+        **suite.columns(partners),
     }
     each = {
         "episode": episode,

@@ -17,12 +17,13 @@ from housemates.agents.agent import Agent, looking, resolve_all
 from housemates.envs.loading import load_homes, load_set, progress
 from housemates.evaluation.crossplay import Pair, check_count, crossplay, pair_up
 from housemates.evaluation.holdouts import holdouts as all_holdouts
-from housemates.evaluation.holdouts import run_of
+from housemates.evaluation.holdouts import named_partners, run_of
 from housemates.evaluation.protocol import Line, agent_pairs, run_pairs
 from housemates.evaluation.protocol import summary as summarise
 from housemates.evaluation.recordings import save_examples
 from housemates.evaluation.resume import Kept, kept_beside
 from housemates.evaluation.rows import write_rows
+from housemates.evaluation.suite import is_suite
 from housemates.homes.sources import resolve_homes
 from housemates.io import check_place
 from housemates.lookahead.settings import LookAhead
@@ -171,7 +172,9 @@ def of_run(
         raise ValueError(f"{run} has a population and no agent - train one: housemates train --resume {run} --stage 2")
     entrant = two_stages and not (spec is not None and spec.one_partner)
     found = strangers(settings.task, partners, folders) if entrant or members or partners else []
-    return settings.task, settings.training.rules, run_pairs(run, found, settings.robots, members or bool(partners))
+    compared = not (partners and all(map(is_suite, partners)))
+    pairs = run_pairs(run, found, settings.robots, members or bool(partners), compared)
+    return settings.task, settings.training.rules, pairs
 
 
 def of_list(
@@ -185,10 +188,11 @@ def of_list(
     resolve_all(agents, what)
     rules = common_rules([run for p in found if (run := run_of(p)) is not None])
     met = strangers(what, partners, folders)
-    if partners:
+    if partners and not all(map(is_suite, partners)):
         pairs = pair_up(found, met, robots=robots)
     else:
-        pairs = list(dict.fromkeys(pair for agent in found for pair in agent_pairs(agent, (), met, robots)))
+        pairs = [pair for agent in found for pair in agent_pairs(agent, (), met, robots, compared=not partners)]
+        pairs = list(dict.fromkeys(pairs))
     return what, rules, pairs
 
 
@@ -203,7 +207,7 @@ def common_rules(runs: Iterable[Path]) -> Rules:
 def strangers(task: str, partners: Sequence[str], folders: Sequence[Path]) -> list[Agent]:
     """The partners that were named, or all holdouts of a task."""
     if partners:
-        return resolve_all(partners, task)
+        return named_partners(partners, task, folders)
     found = all_holdouts(task, folders)
     if all(p.kind == "script" for p in found):
         command = f"housemates holdouts train --task {task}"

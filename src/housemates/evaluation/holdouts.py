@@ -17,6 +17,7 @@ import numpy as np
 from housemates.agents import agent as registry
 from housemates.agents.agent import HOLDOUT_SCRIPTS, Agent
 from housemates.config import to_json
+from housemates.evaluation import suite
 from housemates.evaluation.play import play
 from housemates.evaluation.rows import BUDGETS, UNKNOWN, read_rows
 from housemates.homes.home import Home
@@ -135,6 +136,8 @@ def write_index(root: Path) -> None:
     write_whole(root / INDEX, (json.dumps(found, indent=1) + "\n").encode())
 
 
+PAIRS = "gt_coord_state"
+"""The family of the pairs that are met if nothing is said."""
 METHOD = "gt_coord"
 """How learned holdouts are trained (paper, section 5.2)."""
 COMPETENCE = ("alone", "alone_subgoals", "mate")
@@ -156,9 +159,22 @@ def learned_holdouts(task: str, folders: Iterable[Path | str] = ()) -> list[Agen
     return list({p.meta["sha256"]: p for p in reversed(found)}.values())[::-1]
 
 
-def holdouts(task: str, folders: Iterable[Path | str] = ()) -> list[Agent]:
-    """All holdouts of a task, scripted ones first."""
-    return scripted_holdouts() + learned_holdouts(task, folders)
+def holdouts(task: str, folders: Sequence[Path | str] = ()) -> list[Agent]:
+    """The paper's held-out partners of a task: its scripts, then pairs trained together, and everybody in the folders."""
+    ours = [p for p in learned_holdouts(task) if suite.family_of(p) == PAIRS]
+    known = {p.meta["sha256"] for p in learned_holdouts(task)}
+    theirs = [p for p in learned_holdouts(task, folders) if p.meta["sha256"] not in known] if folders else []
+    return scripted_holdouts() + ours + theirs
+
+
+def named_partners(texts: Sequence[str], task: str, folders: Sequence[Path | str] = ()) -> list[Agent]:
+    """Whom texts mean, as `agents.resolve_all`; suite, suite/paper and suite/FAMILY mean held-out partners of the task."""
+    found: list[Agent] = []
+    for text in texts:
+        known = learned_holdouts(task, folders) if suite.is_suite(text) else []
+        meant = suite.members(text, known, holdouts(task, folders)) if suite.is_suite(text) else registry.resolve(text, task)
+        found += meant
+    return registry.distinct(found)
 
 
 def runs_in(folder: Path | str) -> list[Path]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from housemates.agents.agent import BEST_RESPONSE, TRAINED
+from housemates.agents.agent import BEST_RESPONSE, DISTURBED, TRAINED
 from housemates.evaluation.rows import AGENT, COLUMNS, PARTNER
 from housemates.sim.rules import Rules
 
@@ -228,8 +228,9 @@ def best_responses(rows: Rows) -> dict[tuple[str, str], float]:
 
 def who(partner: str, run: str) -> tuple[str, str]:
     """A partner by its training run and its place there: the same one wherever it lies, in a run or in the package."""
-    place = re.search(r"(z?\d+)$", partner)
-    return (run, place[1]) if place and run != partner else (partner, "")
+    place, how = re.search(r"(z?\d+)$", partner), partner.partition("/")[0]
+    run_of = f"{how}/{run}" if how in DISTURBED else run
+    return (run_of, place[1]) if place and run != partner else (partner, "")
 
 
 def bounds(rows: Rows, best: dict[tuple[str, str], float]) -> dict[str, float]:

@@ -166,9 +166,11 @@ class Games:
         shape = (len(self.teams), self.batch.robots)
         self.actor_of, self.script_of = np.full(shape, NOBODY), np.zeros(shape, np.int16)
         self.latent_of, self.blind_of = np.zeros(shape, np.int64), np.zeros(shape, np.bool_)
+        self.cut_of = np.ones(shape, np.bool_)
         for t, team in enumerate(self.teams):
             for seat, actor in enumerate(team):
                 self.blind_of[t, seat], self.latent_of[t, seat] = actor.blind, actor.latent
+                self.cut_of[t, seat] = actor.interruptible and not actor.blind
                 if actor.policy is None:
                     self.script_of[t, seat] = script(actor.script)
                 else:
@@ -223,7 +225,7 @@ class Games:
         actors.blind[where] = self.blind_of[team]
         asked = self.actor_of[team] != NOBODY
         state.controllable[where] = asked
-        state.interruptible[where] = asked & ~self.blind_of[team]
+        state.interruptible[where] = asked & self.cut_of[team]
         state.script[where] = self.script_of[team]
         state.following[slots] = self.episode[jobs]
         state.rng[slots] = mixed(self.seed, self.episode[jobs])

@@ -11,7 +11,7 @@ import numpy as np
 from housemates.agents import agent as registry
 from housemates.agents.agent import BEST_RESPONSE, TRAINED, Agent
 from housemates.evaluation.crossplay import Pair, controls, identity, pair_up, run_name, trained_with
-from housemates.evaluation.metrics import TEAM
+from housemates.evaluation.metrics import TEAM, WORST
 from housemates.run_folder import RunFolder
 
 if TYPE_CHECKING:
@@ -37,8 +37,10 @@ class Line(NamedTuple):
     """Mean and standard error for each of ENDS, from 0 to 1."""
 
 
-def agent_pairs(agent: Agent, trained: Sequence[Agent], strangers: Sequence[Agent], robots: int = 2) -> list[Pair]:
-    """One agent's evaluation: trained with, zero-shot, and the controls beside it.
+def agent_pairs(
+    agent: Agent, trained: Sequence[Agent], strangers: Sequence[Agent], robots: int = 2, compared: bool = True
+) -> list[Pair]:
+    """One agent's evaluation: trained with, zero-shot, and (compared) the controls beside it.
 
     A stranger that the agent knows from training is refused, unless its run says itself that it is not zero-shot: then the
     rows say so too. A best response is a measure for others: strangers whom it meets are no zero-shot evaluation.
@@ -53,7 +55,7 @@ def agent_pairs(agent: Agent, trained: Sequence[Agent], strangers: Sequence[Agen
     return [
         *pair_up([agent], trained, "train_pop", robots=robots),
         *pair_up([agent], strangers, "zsc", robots=robots),
-        *(controls(agent, strangers, robots) if strangers else []),
+        *(controls(agent, strangers, robots) if strangers and compared else []),
     ]
 
 
@@ -62,17 +64,20 @@ def team_pairs(team: Sequence[Agent]) -> list[Pair]:
     return [Pair(member, (*team[:k], *team[k + 1 :]), "train_pop", zero_shot=False) for k, member in enumerate(team)]
 
 
-def run_pairs(run: Path, strangers: Sequence[Agent], robots: int = 2, members: bool = False) -> list[Pair]:
+def run_pairs(
+    run: Path, strangers: Sequence[Agent], robots: int = 2, members: bool = False, compared: bool = True
+) -> list[Pair]:
     """The evaluation of a run: its coordination agent if it has one, else its members as a team.
 
-    members: such a team's members also meet the strangers, each as an agent of its own.
+    members: such a team's members also meet the strangers, each as an agent of its own; compared: with the controls.
     """
     if RunFolder(run).has_agent():
-        return agent_pairs(registry.agent(run), registry.read_partners(RunFolder(run).partners, run), strangers, robots)
+        trained = registry.read_partners(RunFolder(run).partners, run)
+        return agent_pairs(registry.agent(run), trained, strangers, robots, compared)
     team = registry.population(run)
     pairs = team_pairs(team)
     if members:
-        pairs += [pair for member in team for pair in agent_pairs(member, (), strangers, robots)]
+        pairs += [pair for member in team for pair in agent_pairs(member, (), strangers, robots, compared)]
     # The scripted solo robot plays the same games whoever it is compared with.
     return list(dict.fromkeys(pairs))
 
@@ -110,6 +115,12 @@ def summary(rows: pa.Table) -> list[Line]:
             if script[here].any() and learned[here].any():
                 add("  scripted partners", here & script)
                 add("  learned partners", here & learned)
+            families = dict.fromkeys(columns["family"][here].tolist())
+            if len(families) > 2:
+                for family in families:
+                    add(f"  family {family or 'none'}", here & (columns["family"] == family))
+            if evaluation == "zsc" and len(set(columns["partner"][here])) >= 1 / WORST:
+                add("  worst fifth of its partners", here & np.isin(columns["partner"], worst(columns, here)))
             for partner in dict.fromkeys(columns["partner"][here].tolist()):
                 one = here & (columns["partner"] == partner)
                 note = "" if columns["zero_shot"][one].all() or evaluation == "train_pop" else "  (met in training)"
@@ -118,6 +129,13 @@ def summary(rows: pa.Table) -> list[Line]:
             solo = control == "solo"
             add(f"  control: {words}", (columns["control"] == control) & (solo | (columns["agent"] == agent)))
     return lines
+
+
+def worst(columns: dict[str, np.ndarray], here: np.ndarray) -> list[str]:
+    """The fifth of the partners (rounded up) with whom the games of a mask [N] succeed least."""
+    names = dict.fromkeys(columns["partner"][here].tolist())
+    rates = {name: columns["success"][here & (columns["partner"] == name)].mean() for name in names}
+    return sorted(rates, key=lambda name: rates[name])[: int(np.ceil(WORST * len(rates) - 1e-9))]
 
 
 def _mean(values: np.ndarray, episode: np.ndarray) -> tuple[float, float]:

@@ -107,10 +107,10 @@ def kept_beside(
 ) -> Kept | None:
     """Where the games of an evaluation are kept until the file `rows` is written; other games have another file.
 
-    None if a function of the user's plays: nobody knows what it does when it is asked again.
+    None if a function of the user's or a sealed partner plays: nobody knows what it does when it is asked again.
     """
     everybody = list(dict.fromkeys(partner for pair in pairs for partner in (pair.agent, *pair.partners)))
-    if any(partner.kind == "function" for partner in everybody):
+    if any(partner.kind in ("function", "sealed") for partner in everybody):
         return None
     names = {partner: place for place, partner in enumerate(everybody)}
     digest = hashlib.sha256()
@@ -118,7 +118,7 @@ def kept_beside(
         digest.update(f"{name} {array.dtype} {array.shape}".encode() + array.tobytes())
     for partner in everybody:
         digest.update(f"{partner.kind} {partner.script} {partner.latent} {partner.meta.get('sha256', '')}".encode())
-        digest.update(repr(partner.look_ahead).encode())
+        digest.update(repr(partner.look_ahead).encode() + partner.disturbed.encode())
         if partner.trained:
             digest.update((Path(partner.path) / DESCRIPTION).read_bytes())
     package = Path(__file__).parents[1]

@@ -52,9 +52,12 @@ COLUMNS = {
     "partner_kind": "string",
     "partner_run": "string",
     "partner_observations": "string",
+    "family": "string",
+    "suite": "int32",
     "zero_shot": "bool",
     "episode": "int32",
     "home": "string",
+    "lacks": "string",
     "environment": "string",
     "robot": "int8",
     "seed": "int64",
@@ -77,14 +80,16 @@ COLUMNS = {
 decisions: of the agent's training, over both stages; stage1_*, stage2_*: decisions and simulation steps (of all homes) of
 either stage. preset: what the agent was trained by; pixels: the side of its pictures, 0 if it sees none. partner_run: names
 whatever trained the partner, so that members of one run can be counted as one sample. zero_shot: whether the partner had no
-part in the agent's training. episode: index into the split. robot: which robot the agent moved. total: the paper's literal
-return. subgoals: one entry per sub-goal of the task.
+part in the agent's training. family, suite: the partner's family in the held-out suite and the suite's version, 0 for partners
+outside of it. episode: index into the split. lacks: what the files of the homes lack. robot: which one the agent moved. total:
+the paper's literal return. subgoals: one entry per sub-goal of the task.
 idle_*: steps in which nothing was done, distance_*: metres driven; of all partners together. solo_steps: what the scripted
 solo robot needs alone from the same start, -1 where it does not succeed or nobody asked. inference: what computed the
 networks' decisions, `fused`, `torch` or `both` (see `agents.actors.inference`); empty if not known or no network decided.
 """
 
-LATER = {"preset": "", "pixels": UNKNOWN, "inference": ""} | dict.fromkeys(BUDGETS, UNKNOWN)
+LATER = {"preset": "", "pixels": UNKNOWN, "inference": "", "lacks": "", "family": "", "suite": UNKNOWN}
+LATER |= dict.fromkeys(BUDGETS, UNKNOWN)
 """Columns that rows of earlier versions do not have, and what stands there instead: not known."""
 
 

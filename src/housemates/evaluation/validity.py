@@ -22,7 +22,7 @@ from housemates.sim.skills import OPEN_ENOUGH
 from housemates.sim.state import COLLISION_END, SUCCESS, TIMEOUT
 from housemates.sim.world import World, pack
 from housemates.tasks.actions import ENTITIES, MOVE_FORWARD, NAVIGATE, NO_OP, OPEN, PICK, PLACE, REACH, TURN_LEFT, TURN_RIGHT
-from housemates.tasks.episodes import SEEDS, Episodes, generate_episodes, with_approach
+from housemates.tasks.episodes import Episodes, episode_seed, generate_episodes, with_approach
 from housemates.tasks.tasks import TASKS
 
 STRATEGIES = ((0, 1), (1, 0), (0,), (1,))
@@ -216,6 +216,8 @@ HOLDOUTS = ("noop", "first_half", "second_half")
 """The scripted partners of the paper (spec 11.1)."""
 BLIND = {"blind": ("solo", "solo", "solo"), "blind half": ("solo", "second_half", "first_half")}
 """What robots that never look at their partner do with each holdout: all the work, or what is left."""
+NOBODY = "nobody"
+"""The partner of the robot that is alone."""
 THRESHOLDS = {"2.5 m": (2.5, 1.5, 1.2, 0.95, 0.8, 0.65), "1.5 m": (1.5, 1.2, 0.95, 0.8, 0.65)}
 """Interruption thresholds compared, by the first warning."""
 CLAIRVOYANT_LEAST, GAP_LEAST = 0.92, 0.25
@@ -234,7 +236,8 @@ class Row:
     warning: str
     """Key of THRESHOLDS; empty for the blind robot, which is never interrupted."""
     robot: str
-    """`blind` (does everything), `blind half` (does the half its partner does not do) or `clairvoyant`."""
+    """`alone` (does everything, without a partner), `blind` (does everything), `blind half` (does the half its partner does not
+    do) or `clairvoyant`."""
     holdout: str
     success: float
     collision: float
@@ -243,10 +246,20 @@ class Row:
     """Mean length of the successful episodes, nan if there is none."""
 
 
-def dev_episodes(task: str, homes: Sequence[Home], count: int) -> Episodes:
-    """The first `count` dev episodes; beyond the stored hundred they go on in the same way."""
-    made = generate_episodes(task, homes, count, SEEDS["dev"], split="dev", spawns=True)
+def first_episodes(task: str, split: str, homes: Sequence[Home], count: int) -> Episodes:
+    """The first `count` episodes of a split, with starts; beyond those that are stored they go on in the same way."""
+    made = generate_episodes(task, homes, count, episode_seed(split), split=split, spawns=True)
     return with_approach(made, homes)
+
+
+def alone(episodes: Episodes, homes: Sequence[Home], world: World, speed: str) -> list[Row]:
+    """The scripted robot that does the whole task, with nobody else in the home: whether the home can be worked in at all."""
+    rules = replace(Rules(), speed=speed)
+    batch = Batch(episodes, homes, len(episodes), 1, rules, stored_spawns=True, autoreset=False, world=world)
+    batch.script(0, script("solo"))
+    batch.reset(np.arange(len(episodes)))
+    batch.step(np.full((batch.size, 1), -1))
+    return [_row(episodes.task, speed, "", "alone", NOBODY, batch.ended.outcome, batch.ended.steps)]
 
 
 def starts(episodes: Episodes, homes: Sequence[Home], world: World, rules: Rules, robot: str) -> Batch:
@@ -288,12 +301,14 @@ def clairvoyant(
 
 
 def _rows(task: str, speed: str, warning: str, robot: str, outcome: np.ndarray, steps: np.ndarray) -> list[Row]:
-    rows = []
-    for name, ends, lengths in zip(HOLDOUTS, np.split(outcome, len(HOLDOUTS)), np.split(steps, len(HOLDOUTS)), strict=True):
-        share = [float((ends == end).mean()) for end in (SUCCESS, COLLISION_END, TIMEOUT)]
-        mean = float(lengths[ends == SUCCESS].mean()) if share[0] else float("nan")
-        rows.append(Row(task, speed, warning, robot, name, *share, mean))
-    return rows
+    parts = zip(HOLDOUTS, np.split(outcome, len(HOLDOUTS)), np.split(steps, len(HOLDOUTS)), strict=True)
+    return [_row(task, speed, warning, robot, name, ends, lengths) for name, ends, lengths in parts]
+
+
+def _row(task: str, speed: str, warning: str, robot: str, partner: str, outcome: np.ndarray, steps: np.ndarray) -> Row:
+    share = [float((outcome == end).mean()) for end in (SUCCESS, COLLISION_END, TIMEOUT)]
+    mean = float(steps[outcome == SUCCESS].mean()) if share[0] else float("nan")
+    return Row(task, speed, warning, robot, partner, *share, mean)
 
 
 def validity(
@@ -305,8 +320,11 @@ def validity(
     effort: Effort | None = None,
     tell: Callable[[list[Row]], None] = lambda rows: None,
     progress: Callable[[int, int], None] = lambda done, total: None,
+    split: str = "dev",
 ) -> list[Row]:
-    """All rows; `tell` is called with each setting's rows as soon as they are known.
+    """All rows of the homes of a split; `tell` is called with each setting's rows as soon as they are known.
+
+    warnings: none leaves the clairvoyant robot out.
 
     progress(done, total) is called in parts of a thousand for each search of the clairvoyant robot, which take nearly all the
     time.
@@ -316,10 +334,11 @@ def validity(
     rows: list[Row] = []
     searched, total = 0, SHARES * len(tasks) * len(speeds) * len(warnings)
     for task in tasks:
-        episodes = dev_episodes(task, homes, count)
+        episodes = first_episodes(task, split, homes, count)
         world = pack(episodes, homes)
         for speed in speeds:
-            found = [row for robot in BLIND for row in blind(episodes, homes, world, speed, robot)]
+            found = alone(episodes, homes, world, speed)
+            found += [row for robot in BLIND for row in blind(episodes, homes, world, speed, robot)]
             for warning in warnings:
                 before = SHARES * searched
                 found += clairvoyant(

@@ -201,9 +201,14 @@ class Home:
 
     @cached_property
     def content_hash(self) -> str:
-        """A short hash of everything in the home; caches are keyed by it. Lengths and angles count to a millionth."""
+        """A short hash of everything in the home; caches are keyed by it. Lengths and angles count to a millionth.
+
+        Colours of meshes do not count: they depend on the library that decodes the files' pictures, and on its being there.
+        """
         digest = hashlib.sha256()
         for name, array in self.arrays().items():
+            if name == "meshes.colour":
+                continue
             digest.update(name.encode())
             digest.update(str((array.shape, array.dtype.str)).encode())
             digest.update(np.ascontiguousarray(array).tobytes())

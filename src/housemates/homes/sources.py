@@ -17,13 +17,16 @@ from housemates.config import nearest
 from housemates.homes.files import load_homes, save_homes
 from housemates.homes.generate import SPLITS, generate_home
 from housemates.homes.home import RECEPTACLES, Home
+from housemates.homes.replicacad.splits import WHOLE, lacks, load_layouts
 from housemates.homes.splits import Progress, generated, make_homes, seeded_cache
 from housemates.plugins import Table, use
 
-__all__ = ["HOMES", "HomeSource", "home_called", "load_split", "register_homes", "save_homes", "source_of"]
+__all__ = ["HOMES", "HomeSource", "home_called", "lacking", "load_split", "register_homes", "save_homes", "source_of"]
 
 EPISODES = 1000
 """Episodes of a task in homes of one's own."""
+OWN_SEED = 6
+"""Seed of episodes in homes that have none of their own."""
 MOST = 1000
 """Most homes of one range of seeds."""
 Load = Callable[[str, Progress], Sequence[Home]]
@@ -44,6 +47,10 @@ class HomeSource:
     """What follows the colon, in capitals; nothing if there is no colon."""
     episodes: int = EPISODES
     """Episodes per task."""
+    seed: int = OWN_SEED
+    """Seed of these episodes."""
+    trains: bool = False
+    """Whether they are for training: robots then start somewhere else each time, else where the episode says."""
 
 
 def load_split(split: str, seed: int = 0, progress: Progress | None = None) -> list[Home]:
@@ -142,17 +149,9 @@ def _seeds(text: str, progress: Progress) -> list[Home]:
     return seeded_cache(f"seeds-{first}-{last}", [job[0] for job in jobs], lambda: make_homes(jobs, progress))
 
 
-def _replicacad(part: str, progress: Progress) -> list[Home]:
-    """All scenes of ReplicaCAD that are in one of the usual places."""
-    from housemates.homes.replicacad.download import find_replicacad
-    from housemates.homes.replicacad.scene import load_replicacad, replicacad_scenes
-
-    folder = find_replicacad()
-    homes, scenes = [], replicacad_scenes(folder)
-    for scene in scenes:
-        homes.append(load_replicacad(folder, scene))
-        progress(len(homes), len(scenes))
-    return homes
+def lacking(split: str, homes: Sequence[Home]) -> str:
+    """What the files of these homes lack, in a few words for rows of evaluations; nothing for generated homes."""
+    return lacks(split, list(homes))
 
 
 def _split(name: str, rest: str, progress: Progress) -> list[Home]:
@@ -168,7 +167,15 @@ HOMES: Table[HomeSource] = Table(
             HomeSource(name, partial(_split, name), f"{count} generated homes with {len(macros)} kitchens")
             for name, (count, macros) in SPLITS.items()
         ),
-        HomeSource("replicacad", _replicacad, "the real scenes (see: housemates data replicacad)"),
+        HomeSource(WHOLE, partial(load_layouts, WHOLE), "all real layouts (see: housemates data replicacad)"),
+        *(
+            HomeSource(f"{WHOLE}-{part}", partial(load_layouts, f"{WHOLE}-{part}"), meaning, "", count, seed, part == "train")
+            for part, meaning, count, seed in (
+                ("train", "real layouts to train in, of macros 0 to 2", 10_000, 7),
+                ("dev", "real layouts to choose by, of macros 0 to 2", 100, 8),
+                ("eval", "real layouts of macro 3, which nobody trains in", 100, 9),
+            )
+        ),
         HomeSource("folder", _folder, "homes that were saved with save_homes", "PATH"),
         HomeSource("seeds", _seeds, "one generated home for each seed of a range", "FIRST-LAST"),
     ],

@@ -11,7 +11,7 @@ import numpy as np
 
 from housemates import run_folder
 from housemates.agents.actors import load_actors
-from housemates.agents.agent import BEST_RESPONSE, WRITTEN, Agent, is_holdout
+from housemates.agents.agent import BEST_RESPONSE, DISTURBED, WRITTEN, Agent, is_holdout
 from housemates.policies.config import PolicyConfig
 from housemates.policies.policy import Policy
 from housemates.sim.scripts import script
@@ -40,6 +40,8 @@ def check_partners(partners: Sequence[Agent], robots: int = 2, one: bool = False
             raise ValueError(f"{partner.name} is a best response, perhaps to a holdout - choose other partners")
         if partner.look_ahead is not None:
             raise ValueError(f"{partner.name} looks ahead, which partners of training do not - name it without +lookahead")
+        if partner.disturbed and not one:
+            raise ValueError(f"{partner.name} is a disturbed partner of the evaluation - train with disturbances.share instead")
         if partner.kind == "person":
             raise ValueError(f"{partner.name} is a person - people play on the page: housemates play")
         if partner.meta.get("robots", robots) != robots:
@@ -73,6 +75,7 @@ class Coordination(Members):
         self.player = np.array([numbers.get(id(actor.policy), SCRIPTED) for actor in actors], np.int16)
         self.latent = np.array([actor.latent for actor in actors], np.int64)
         self.script = np.array([script(p.script) if p.kind == "script" else 0 for p in self.partners], np.int16)
+        self.disturbed = np.array([("", *DISTURBED).index(p.disturbed) for p in self.partners], np.int8)
         super().__init__(policies, [True] + [False] * (len(policies) - 1))
 
     @property
@@ -88,9 +91,11 @@ class Coordination(Members):
         if update % self.redraw:
             return None
         drawn = rng.integers(len(self.partners), size=(homes, robots))
-        slots = Slots(self.player[drawn], self.latent[drawn], np.zeros((homes, robots), np.bool_), self.script[drawn])
+        learns = np.zeros((homes, robots), np.bool_)
+        slots = Slots(self.player[drawn], self.latent[drawn], learns, self.script[drawn], self.disturbed[drawn])
         mine = np.arange(homes), rng.integers(robots, size=homes)
         slots.player[mine], slots.latent[mine], slots.learns[mine], slots.script[mine] = AGENT, 0, True, 0
+        slots.disturbed[mine] = 0
         return slots
 
     def place(self, player: int) -> str:

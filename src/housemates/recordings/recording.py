@@ -24,6 +24,7 @@ from housemates.recordings.events import happened, plan_of
 from housemates.recordings.files import read_arrays
 from housemates.robots import DEFAULT, ROBOTS, Robot
 from housemates.sim.batch import Batch, Step
+from housemates.sim.habits import FIRST
 from housemates.sim.rules import Rules
 from housemates.sim.scripts import SCRIPTS
 from housemates.sim.state import MOST_ROBOTS, MUST_DECIDE, OUTCOMES, copy_of, state_type
@@ -304,8 +305,9 @@ def resume(recording: Recording, tick: int, home: Home | None = None) -> Batch:
     batch = _play(recording, home, tick).batch
     batch.records["controllable"] = recording.start["controllable"]
     for decision in recording.decisions:
-        # A plan's idle no-ops come after its last step and do not count.
-        if decision["tick"] < tick and decision["source"] == SCRIPTED and decision["action"] != NO_OP:
+        # A plan's idle no-ops come after its last step and do not count; what a habit remembers was played again.
+        planned = batch.state.plan[0, decision["robot"]] < FIRST
+        if planned and decision["tick"] < tick and decision["source"] == SCRIPTED and decision["action"] != NO_OP:
             batch.state.plan_at[0, decision["robot"]] += 1
     return batch
 

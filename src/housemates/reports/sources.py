@@ -61,6 +61,10 @@ def read_source(path: Path) -> Source:
 def gather(sources: Sequence[Source]) -> pa.Table:
     """The rows of all sources, every game once; rows of one game that disagree are of two runs with one name: refused."""
     table = join_rows(read_rows(source.rows) for source in sources)
+    versions = sorted({version for version in np.unique(table.column("suite").to_numpy()).tolist() if version > 0})
+    if len(versions) > 1:
+        words = " and ".join(map(str, versions))
+        raise ValueError(f"these rows are of versions {words} of the held-out suite - report them apart, or evaluate again")
     _, first, game = np.unique(_keys(table), return_index=True, return_inverse=True)
     trained = table.column("decisions").to_numpy() > 0
     for name in ("decisions", "steps", "success"):

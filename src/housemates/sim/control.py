@@ -16,6 +16,7 @@ from housemates.geometry.shapes import sphere_touches_box
 from housemates.homes.navigation import approach_kernel
 from housemates.homes.objects import half_extents
 from housemates.robots import DEFAULT, Robot
+from housemates.sim.habits import FIRST, after_step, paused
 from housemates.sim.rules import WINDOW
 from housemates.sim.sensor_kernels import moved_by_door
 from housemates.sim.skills import (
@@ -304,7 +305,7 @@ def follow_script(world, s, rules, r):
     """The motion of a robot that is not controlled from outside. True when a navigation has arrived."""
     if s.action[r] == MUST_DECIDE:
         begin(world, s, r, next_of_plan(world, s, r))
-    return move(world, s, rules, r)
+    return not paused(s, r) and move(world, s, rules, r)
 
 
 @njit(cache=True, nogil=True)
@@ -329,6 +330,8 @@ def act(world, supports, s, rules, actions, e, scratch):
             s.elapsed[r] += 1
             if finished(s, r, (arrived >> r) & 1 == 1):
                 s.action[r] = MUST_DECIDE
+            if s.script[r] >= FIRST:
+                after_step(world, s, r)
         s.window[r, slot, 0], s.window[r, slot, 1], s.window[r, slot, 2] = s.pose[r, 0], s.pose[r, 1], s.executed[r]
     return end_step(world, s, rules, new)
 

@@ -69,9 +69,9 @@ def state_type(joints: int) -> np.dtype:
             ("level", "i1", (MOST_ROBOTS,)),  # How many interruption thresholds lie above the distance to the nearest partner.
             ("controllable", "u1", (MOST_ROBOTS,)),  # Whether decisions come from outside (else from `script`).
             ("interruptible", "u1", (MOST_ROBOTS,)),  # Whether a near partner cuts this robot's skills.
-            ("script", "i2", (MOST_ROBOTS,)),  # What a scripted robot follows: a row of `World.plans`, or BOTH_HALVES.
+            ("script", "i2", (MOST_ROBOTS,)),  # What a script follows: a row of `World.plans`, BOTH_HALVES, a habit.
             ("plan", "i2", (MOST_ROBOTS,)),  # The row it follows in this episode.
-            ("plan_at", "i2", (MOST_ROBOTS,)),  # Next step of that plan.
+            ("plan_at", "i2", (MOST_ROBOTS,)),  # Next step of that plan; what a habit remembers.
             ("terms", "f8", (MOST_ROBOTS, len(REWARD_TERMS))),  # Reward terms since the robot's last decision.
             ("discounted", "f8", (MOST_ROBOTS,)),  # Discounted reward since the robot's last decision.
             ("factor", "f8", (MOST_ROBOTS,)),  # Discount of the next step's reward.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from housemates.parallel import take
+from housemates.sim.habits import FIRST, after_step, begin_habit, habitual, paused
 from housemates.sim.rules import ALWAYS_BELOW, COLLISION, RELEASE, WINDOW
 from housemates.sim.skills import (
     ARM_REST,
@@ -127,11 +128,20 @@ def reset(world, s, rules, stored):
         s.level[r] = crossed(rules, nearest_partner(s, r, s.robots), 0.0)
         s.idle[r], s.travelled[r] = 0, 0.0
         s.window[r, :, :] = 0.0
-        s.plan_at[r] = 0
-        s.plan[r] = s.script[r]
-        if s.script[r] == BOTH_HALVES:
-            first = plan_length(world, s, r, world.task[0].solo[0])
-            second = plan_length(world, s, r, world.task[0].solo[1])
+        start_script(world, s, r)
+
+
+@kernel
+def start_script(world, s, r):
+    """Robot r begins its script, if it has one, from where it stands."""
+    s.plan_at[r] = 0
+    s.plan[r] = s.script[r]
+    if s.script[r] == BOTH_HALVES or s.script[r] >= FIRST:
+        first = plan_length(world, s, r, world.task[0].solo[0])
+        second = plan_length(world, s, r, world.task[0].solo[1])
+        if s.script[r] >= FIRST:
+            begin_habit(s, r, 0 if first <= second else 1)
+        else:
             s.plan[r] = world.task[0].solo[0] if first <= second else world.task[0].solo[1]
 
 
@@ -149,8 +159,10 @@ def begin(world, s, r, action):
 
 @kernel
 def planned(world, s, r):
-    """What the plan of a scripted robot says next, -1 when it is done."""
+    """What a scripted robot does next, -1 when its plan is done."""
     plan, at = s.plan[r], s.plan_at[r]
+    if plan >= FIRST:
+        return habitual(world, s, r)
     if plan < 0 or at >= world.task[0].plans.shape[1]:
         return -1
     return int(world.task[0].plans[plan, at])
@@ -162,7 +174,8 @@ def next_of_plan(world, s, r):
     action = planned(world, s, r)
     if action < 0:
         return NO_OP
-    s.plan_at[r] += 1
+    if s.plan[r] < FIRST:
+        s.plan_at[r] += 1
     return action
 
 
@@ -249,7 +262,7 @@ def tick(world, s, rules):
     for r in range(robots):
         if s.action[r] == MUST_DECIDE and not s.controllable[r]:
             begin(world, s, r, next_of_plan(world, s, r))
-        if s.action[r] != MUST_DECIDE and move(world, s, rules, r):
+        if s.action[r] != MUST_DECIDE and not paused(s, r) and move(world, s, rules, r):
             arrived |= 1 << r
     new = effects(world, s)
     slot = s.clock % WINDOW
@@ -263,6 +276,8 @@ def tick(world, s, rules):
         s.elapsed[r] += 1
         if s.action[r] != MUST_DECIDE and finished(s, r, (arrived >> r) & 1 == 1):
             s.action[r] = MUST_DECIDE
+        if s.script[r] >= FIRST:
+            after_step(world, s, r)
     return end_step(world, s, rules, new)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from housemates.homes.home import OPENABLE, RECEPTACLES, Home
 from housemates.homes.navigation import Navigation, approach_for_points, navigation
 from housemates.robots import DEFAULT, Robot
+from housemates.sim.habits import FIRST
 from housemates.sim.scripts import SOLO, plans
 from housemates.sim.skills import BLOCKED
 from housemates.sim.state import blank
@@ -146,7 +147,7 @@ EPISODE = np.dtype(
 """One episode."""
 
 
-PLANS, PLAN_STEPS = 5, MOST_STEPS
+PLANS, PLAN_STEPS = FIRST, MOST_STEPS
 
 
 @lru_cache

@@ -43,8 +43,6 @@ TRAINING = ("train", "varied")
 SHIPPED = tuple(split for split in SIZES if split not in TRAINING)
 """Splits whose episodes come with the package."""
 SEEDS = {"train": 0, "dev": 1, "eval": 2, "test": 3, "varied": 4, "kitchens": 5}
-OWN_SEED = 6
-"""Of episodes in homes that are none of these splits."""
 SOURCES = (
     "tasks/*.py",
     *(f"homes/{name}.py" for name in ("floor", "home", "navigation", "objects", "solids")),
@@ -105,7 +103,7 @@ def make_episodes(task: str, split: str, homes: Sequence[Home], clutter: int = 0
     """The episodes of a task in a split, made now."""
     count, seed = _size(split)
     made = generate_episodes(
-        task, homes, count, seed, split=split, clutter=clutter, spawns=split not in TRAINING, progress=progress
+        task, homes, count, seed, split=split, clutter=clutter, spawns=not for_training(split), progress=progress
     )
     return with_approach(made, homes)
 
@@ -115,9 +113,20 @@ def episode_count(split: str) -> int:
     return _size(split)[0]
 
 
+def episode_seed(split: str) -> int:
+    """The seed with which the episodes in the homes of that name are drawn."""
+    return _size(split)[1]
+
+
+def for_training(split: str) -> bool:
+    """Whether homes are for training: their episodes store no starts of robots."""
+    return split in TRAINING if split in SIZES else source_of(split)[0].trains
+
+
 def _size(split: str) -> tuple[int, int]:
     """How many episodes of each task there are in some homes, and the seed they are drawn with."""
-    return (SIZES[split], SEEDS[split]) if split in SIZES else (source_of(split)[0].episodes, OWN_SEED)
+    source = source_of(split)[0]
+    return (SIZES[split], SEEDS[split]) if split in SIZES else (source.episodes, source.seed)
 
 
 def _same_homes(episodes: Episodes, homes: Sequence[Home]) -> bool:

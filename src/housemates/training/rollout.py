@@ -53,10 +53,15 @@ class Slots:
     """[E, R] bool, whether the player learns from this robot's decisions."""
     script: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int16))
     """[E, R] int16, the plan (see `sim.scripts`) of robots that no player moves; may be left out where there are none."""
+    disturbed: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int8))
+    """[E, R] int8, 1 for players that sense nobody and are not interrupted, 2 for those that are not interrupted, 0 for all
+    others; may be left out where there are none."""
 
     def __post_init__(self) -> None:
         if not self.script.size:
             self.script = np.zeros_like(self.player, np.int16)
+        if not self.disturbed.size:
+            self.disturbed = np.zeros_like(self.player, np.int8)
 
     def copy(self) -> Slots:
         """An independent copy."""
@@ -263,10 +268,13 @@ class Collector:
         state, scripted = self.batch.state, self.slots.player == SCRIPTED
         wanted = np.where(scripted, self.slots.script, -1)
         present = np.where(state.controllable, -1, state.script)
+        if self.disturber is None:
+            state.interruptible[homes] = (~scripted & (self.slots.disturbed == 0))[homes]
         changed = homes & ((wanted != present) | (scripted == state.controllable)).any(axis=1)
         if not changed.any():
             return
-        state.controllable[changed] = state.interruptible[changed] = ~scripted[changed]
+        state.controllable[changed] = ~scripted[changed]
+        state.interruptible[changed] = (~scripted & (self.slots.disturbed == 0))[changed]
         state.script[changed] = wanted[changed]
         # A plan is chosen when an episode begins, so these homes begin once more.
         self.batch.reset(which=changed)
@@ -276,8 +284,7 @@ class Collector:
         actors, slots, before = self.actors, self.slots, self.actors.clock()
         seen = actors.seconds["observation"]
         actors.actor, actors.latent = slots.player, slots.latent
-        if self.disturber is not None:
-            actors.blind = self.disturber.kind == BLIND
+        actors.blind = slots.disturbed == 1 if self.disturber is None else self.disturber.kind == BLIND
         self.actions[:] = -1
         for decided in actors.decide(self.batch.decide, self.actions):
             if self.disturber is not None:

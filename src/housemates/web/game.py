@@ -20,7 +20,7 @@ from housemates.sim.batch import Batch
 from housemates.sim.rules import Rules
 from housemates.sim.scripts import SCRIPTS, script
 from housemates.sim.skills import may_start
-from housemates.sim.state import BOTH_HALVES, MUST_DECIDE, OUTCOMES, SUCCESS
+from housemates.sim.state import MUST_DECIDE, OUTCOMES, SUCCESS
 from housemates.tasks.actions import (
     ACTIONS,
     CLOSED_BELOW,
@@ -71,21 +71,13 @@ def seat(batch: Batch, robot: int, partner: Agent) -> None:
     """
     state = batch.state
     state.controllable[0, robot] = partner.kind != "script"
-    state.interruptible[0, robot] = partner.kind not in ("script", "person")
+    state.interruptible[0, robot] = partner.kind not in ("script", "person") and not partner.disturbed
     state.script[0, robot] = state.plan[0, robot] = -1
     if partner.kind == "script":
-        plan = script(partner.script)
-        state.script[0, robot], state.plan_at[0, robot] = plan, 0
-        state.plan[0, robot] = _better_order(batch, robot) if plan == BOTH_HALVES else plan
+        from housemates.sim.step import start_script
 
-
-def _better_order(batch: Batch, robot: int) -> int:
-    """The solo plan with the shorter way from where a robot stands."""
-    from housemates.sim.step import plan_length
-
-    first, second = (int(plan) for plan in batch.world.task[0]["solo"])
-    lengths = [plan_length(batch.world, batch.records[0], robot, plan) for plan in (first, second)]
-    return first if lengths[0] <= lengths[1] else second
+        state.script[0, robot] = script(partner.script)
+        start_script(batch.world, batch.records[0], robot)
 
 
 KEYS = {"forward": MOVE_FORWARD, "left": TURN_LEFT, "right": TURN_RIGHT}
@@ -117,7 +109,8 @@ class Game:
         self.things = things_of([int(kind) for kind in self.episode["kind"][0]])
         self.thoughts: dict[int, dict[str, Any]] = {}
         """The last decision of each policy, by robot."""
-        self._queue: list[int] = []
+        self.queue: list[int] = []
+        """What the person's robot does next: numbers of actions."""
         self._cut = False
         self._keys: dict[str, int] = {}
 
@@ -128,25 +121,25 @@ class Game:
 
     def act(self, action: int) -> None:
         """The person wants to start an action at once."""
-        self._queue, self._cut = [action], True
+        self.queue, self._cut = [action], True
         self._keys.clear()
 
     def click(self, entity: int) -> None:
         """The person wants to do the sensible thing at an entity: go there, then what can be done there."""
         after = self._after(entity)
         near = after is not None and self.may(self.human, after)
-        self._queue = [after] if near and after is not None else [entity] if after is None else [entity, after]
+        self.queue = [after] if near and after is not None else [entity] if after is None else [entity, after]
         closed = self._closed_around(entity)
         if closed is not None and after is not None:
             # Nobody can pick what is behind a closed door: it is opened first.
-            self._queue = [ENTITIES.index(OPENABLE[closed]), OPEN + closed, *self._queue]
+            self.queue = [ENTITIES.index(OPENABLE[closed]), OPEN + closed, *self.queue]
         self._cut = True
         self._keys.clear()
 
     def key(self, name: str, down: bool) -> None:
         """The person presses or releases the key of a primitive."""
         if down:
-            self._queue = []
+            self.queue = []
             self._keys.setdefault(name, 0)
         else:
             self._keys.pop(name, None)
@@ -154,9 +147,9 @@ class Game:
     def stop(self) -> None:
         """The person wants to stand still."""
         self._keys.clear()
-        self._queue, self._cut = [], False
+        self.queue, self._cut = [], False
         if self.human >= 0 and not self.over and self.batch.state.action[0, self.human] != MUST_DECIDE:
-            self._queue, self._cut = [NO_OP], True
+            self.queue, self._cut = [NO_OP], True
 
     def tick(self) -> None:
         """One step of the home."""
@@ -242,9 +235,9 @@ class Game:
             name = min(self._keys, key=lambda k: self._keys[k])
             self._keys[name] = max(self._keys.values()) + 1
             return KEYS[name]
-        if self._queue and (free or self._cut):
+        if self.queue and (free or self._cut):
             self._cut = False
-            return self._queue.pop(0)
+            return self.queue.pop(0)
         return None
 
     def _after(self, entity: int) -> int | None:
@@ -333,7 +326,7 @@ def actors_of(batch: Batch, team: Sequence[Agent]) -> Actors:
     made = [replace(actor, generator=torch.Generator().manual_seed(robot)) for robot, actor in seated.items()]
     actors = Actors(batch, made, fused=True)
     for number, (robot, actor) in enumerate(seated.items()):
-        actors.actor[0, robot], actors.latent[0, robot] = number, actor.latent
+        actors.actor[0, robot], actors.latent[0, robot], actors.blind[0, robot] = number, actor.latent, actor.blind
     return actors
 
 

@@ -118,7 +118,7 @@ class Library:
             self._entries[name] = Entry(name, kind, recording.header, more=more)
             kept[name] = recording
             kept.move_to_end(name)
-            self._sizes[name] = _size(recording)
+            self._sizes[name] = recording_bytes(recording)
             while len(kept) > IN_MEMORY or (len(kept) > 1 and sum(self._sizes[n] for n in kept) > MOST_BYTES):
                 gone, _ = kept.popitem(last=False)
                 del self._entries[gone], self._sizes[gone]
@@ -229,7 +229,7 @@ def _trim(known: OrderedDict[str, Any], most: int) -> list[str]:
     return [known.popitem(last=False)[0] for _ in range(len(known) - most)]
 
 
-def _size(recording: Recording) -> int:
+def recording_bytes(recording: Recording) -> int:
     """About how many bytes a recording takes in memory; a header takes up to ten times its text."""
     arrays = (*recording.frames.values(), *recording.episode.values(), recording.start, recording.decisions)
     held = sum(array.nbytes for array in (*arrays, recording.probabilities, recording.value))

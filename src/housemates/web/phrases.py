@@ -12,6 +12,7 @@ import numpy as np
 from housemates.agents.agent import Agent
 from housemates.recordings.captions import told
 from housemates.recordings.palette import ROBOTS, THEMES, depth_colours, named_colours
+from housemates.sim.scripts import FURTHER
 from housemates.tasks.actions import ACTION_TABLE, ENTITIES, GOALS, OBJECTS, entity_words
 from housemates.tasks.tasks import get_task
 
@@ -20,6 +21,7 @@ SCRIPTS = {
     "script/first_half": "script (first object)",
     "script/second_half": "script (second object)",
     "script/noop": "script (does nothing)",
+    **{f"script/{name}": f"script ({meaning})" for name, (_, meaning) in FURTHER.items()},
     "random": "random actions",
 }
 """Titles of partners that are not trained."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -233,6 +233,12 @@ class Service:
         if name not in self.partners:
             raise Refused(f"robot {robot} was {name[:60]}, which is not available here - choose a partner for it as well")
         return self.partners[name]
+
+    def offer(self, homes: list[Home], episodes: Mapping[str, Episodes]) -> None:
+        """Play in these homes, and these episodes by task, instead of those of the split."""
+        self._homes, self._episodes = homes, dict(episodes)
+        for home in homes:
+            self.library.add_home(home)
 
     def _load(self, task: str) -> tuple[Episodes, list[Home]]:
         """Episodes and homes that are played, read once."""

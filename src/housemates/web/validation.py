@@ -16,8 +16,9 @@ from housemates.homes.home import Home
 from housemates.homes.objects import OBJECTS
 from housemates.recordings.events import KINDS
 from housemates.recordings.recording import ARM_UNIT, DECISION, FRAMES, LONGEST, MOST_DECISIONS, Recording, robot_of
+from housemates.sim.scripts import SCRIPTS
 from housemates.sim.state import MOST_ROBOTS, OUTCOMES
-from housemates.sim.world import PLAN_STEPS, PLANS
+from housemates.sim.world import PLAN_STEPS
 from housemates.tasks.actions import ACTIONS
 from housemates.tasks.files import ARRAYS, OPTIONAL
 from housemates.tasks.tasks import known_task
@@ -43,8 +44,8 @@ STATE_LIMITS = {
     "controllable": (0, 1),
     "interruptible": (0, 1),
     "over": (0, 1),
-    "script": (-2, PLANS - 1),
-    "plan": (-2, PLANS - 1),
+    "script": (-2, max(SCRIPTS.values())),
+    "plan": (-2, max(SCRIPTS.values())),
     "plan_at": (0, PLAN_STEPS),
     "outcome": (0, len(OUTCOMES) - 1),
     "elapsed": (0, LONGEST),

@@ -28,9 +28,12 @@ class AssetError(ValueError):
 
 
 def data_folders() -> list[Path]:
-    """Folders that may hold datasets, first choice first: `$HOUSEMATES_DATA`, `./data`, the cache folder's `data`."""
-    chosen = os.environ.get("HOUSEMATES_DATA")
-    return ([Path(chosen).expanduser()] if chosen else []) + [Path("data"), cache_folder() / "data"]
+    """Folders that may hold datasets, first choice first: `$HOUSEMATES_DATA`, `data` in `$HOUSEMATES_SHARED`, `./data`, the
+    cache folder's `data`."""
+    chosen, shared = os.environ.get("HOUSEMATES_DATA"), os.environ.get("HOUSEMATES_SHARED")
+    named = [Path(chosen).expanduser()] if chosen else []
+    named += [Path(shared).expanduser() / "data"] if shared else []
+    return [*named, Path("data"), cache_folder() / "data"]
 
 
 def find_replicacad() -> Path:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from housemates.geometry.exact import product
 from housemates.homes.replicacad.download import AssetError
 
 COMPONENTS = {5120: np.int8, 5121: np.uint8, 5122: np.int16, 5123: np.uint16, 5125: np.uint32, 5126: np.float32}
@@ -93,7 +94,7 @@ def _triangles(document: dict, binary: bytes) -> Triangles:
             else:
                 corners = np.arange(len(points), dtype=np.int32).reshape(-1, 3)
             colour = _face_colours(document, binary, primitive, corners, textures)
-            vertices.append(points @ pose[:3, :3].T + pose[:3, 3])
+            vertices.append(product(points, pose[:3, :3].T) + pose[:3, 3])
             faces.append(corners + offset)
             colours.append(np.zeros((len(corners), 3), np.uint8) if colour is None else colour)
             known.append(np.full(len(corners), colour is not None))
@@ -120,7 +121,7 @@ def _instances(document: dict) -> list[tuple[int, np.ndarray]]:
     while waiting:
         index, above = waiting.pop()
         node = nodes[index]
-        pose = above @ _node_pose(node)
+        pose = product(above, _node_pose(node))
         if "mesh" in node:
             found.append((node["mesh"], pose))
         waiting += [(child, pose) for child in reversed(node.get("children", []))]
@@ -140,8 +141,8 @@ def _node_pose(node: dict) -> np.ndarray:
 def rotation_of(wxyz) -> np.ndarray:
     """Rotation [3, 3] of a quaternion (w, x, y, z), which need not be normalised."""
     q = np.asarray(wxyz, float)
-    norm = np.linalg.norm(q)
-    if q.shape != (4,) or not np.isfinite(norm) or norm < 1e-9:
+    norm = float(np.sqrt(product(q[None], q)[0])) if q.shape == (4,) else np.nan
+    if not np.isfinite(norm) or norm < 1e-9:
         raise ValueError(f"{list(np.atleast_1d(q))} is not a rotation")
     w, x, y, z = q / norm
     return np.array(

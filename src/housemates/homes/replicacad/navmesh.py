@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from housemates.geometry.exact import hypot, product
 from housemates.homes.floor import CELL, Floor
 from housemates.homes.replicacad.download import AssetError
 
@@ -150,8 +151,8 @@ def _on_triangle(at: np.ndarray, flat: np.ndarray, level: np.ndarray) -> tuple[n
         start, edge = flat[k], flat[(k + 1) % 3] - flat[k]
         offset = at - start
         turn[k] = edge[0] * offset[:, 1] - edge[1] * offset[:, 0]
-        along = np.clip(offset @ edge / max(edge @ edge, 1e-12), 0, 1)
-        away = np.hypot(*(offset - along[:, None] * edge).T)
+        along = np.clip(product(offset, edge) / max(product(edge[None], edge)[0], 1e-12), 0, 1)
+        away = hypot(*(offset - along[:, None] * edge).T)
         closer = away < distance
         distance[closer] = away[closer]
         nearest[closer] = (level[k] + along * (level[(k + 1) % 3] - level[k]))[closer]

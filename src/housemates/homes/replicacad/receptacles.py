@@ -6,11 +6,11 @@ would collide with, grown by the robot's radius.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 
+from housemates.geometry.exact import atan2, product
 from housemates.geometry.shapes import block_polygons
 from housemates.homes.floor import CELL, Floor, floor_from_footprints
 from housemates.homes.home import Receptacle
@@ -150,7 +150,7 @@ def receptacles_of(piece: str, instance: str, config: dict, frames: dict[str, Fr
         link = entry.get("parent_link", "") if frame.joint >= 0 else _door_link(piece, volume)
         door = frames[link] if link in frames else Frame(np.eye(4))
         offset = HANDLES.get((piece, link)) if door.joint >= 0 else None
-        handle = None if offset is None else _floats(door.pose[:3, :3] @ np.array(offset) + door.pose[:3, 3])
+        handle = None if offset is None else _floats(product(door.pose[:3, :3], offset) + door.pose[:3, 3])
         found.append(Receptacle(name, kind, instance, center, yaw, half, frame.joint, door.joint, handle))
     return found
 
@@ -170,8 +170,8 @@ def upright_box(pose: np.ndarray, position: np.ndarray, scale: np.ndarray) -> tu
     up = int(np.argmax(np.abs(turn[1])))
     first, second = (k for k in range(3) if k != up)
     # Along its own x the box points to (cos yaw, 0, -sin yaw); half a turn more or less is the same box.
-    yaw = math.atan2(-turn[2, first], turn[0, first])
-    center = turn @ position + pose[:3, 3]
+    yaw = atan2(-turn[2, first], turn[0, first])
+    center = product(turn, position) + pose[:3, 3]
     return _floats(center), yaw, _floats(half[[first, up, second]])
 
 

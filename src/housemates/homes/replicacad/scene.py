@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
+from housemates.geometry.exact import product
 from housemates.homes.floor import Floor
 from housemates.homes.home import Home, Joint, Meshes, Parts, Receptacle
 from housemates.homes.replicacad.download import AssetError
@@ -135,7 +136,7 @@ def _add_stage(home: Assembly, item: dict) -> None:
         return
     config_path = home.dataset.stages[name]
     glb = _asset(config_path)
-    home.add(glb, "no walls and no floor to look at", _pose(item) @ _scaling(_json(config_path)), "wall")
+    home.add(glb, "no walls and no floor to look at", product(_pose(item), _scaling(_json(config_path))), "wall")
 
 
 def _add_object(home: Assembly, item: dict, piece: str, instance: str) -> None:
@@ -146,14 +147,16 @@ def _add_object(home: Assembly, item: dict, piece: str, instance: str) -> None:
     config_path = home.dataset.objects[name]
     config = _json(config_path)
     glb = _asset(config_path)
-    size = _scaling(config) @ _scaling(item)
+    size = product(_scaling(config), _scaling(item))
     pose, shift = _pose(item), np.eye(4)
     # Habitat keeps an object's centre of mass at its origin: poses and receptacles refer to that frame.
-    shift[:3, 3] = -size[:3, :3] @ _centre_of_mass(config, glb)
+    shift[:3, 3] = -product(size[:3, :3], _centre_of_mass(config, glb))
     if item.get("translation_origin", "COM").upper() == "ASSET_LOCAL":
-        pose = pose @ np.linalg.inv(shift)
+        back = np.eye(4)
+        back[:3, 3] = -shift[:3, 3]
+        pose = product(pose, back)
     _label(home, piece)
-    home.add(glb, "left out", pose @ shift @ size, piece)
+    home.add(glb, "left out", product(product(pose, shift), size), piece)
     home.receptacles += receptacles_of(piece, instance, config, {"": Frame(pose)}, np.diag(size)[:3])
 
 
@@ -171,9 +174,10 @@ def _add_articulated(home: Assembly, item: dict, piece: str, instance: str) -> N
     frames = {"": Frame(pose)}
     for link in furniture.links:
         joint = first + link.hinge if link.hinge >= 0 else -1
-        frames[link.name] = Frame(pose @ link.pose, joint)
+        placed = product(pose, link.pose)
+        frames[link.name] = Frame(placed, joint)
         for glb, offset in link.meshes:
-            home.add(glb, "left out", pose @ link.pose @ offset, piece, joint + 1)
+            home.add(glb, "left out", product(placed, offset), piece, joint + 1)
     config_path = path.with_suffix(".ao_config.json")
     if config_path.is_file():
         home.receptacles += receptacles_of(piece, instance, _json(config_path), frames, np.full(3, scale))
@@ -182,7 +186,7 @@ def _add_articulated(home: Assembly, item: dict, piece: str, instance: str) -> N
 def _joints(furniture: Furniture, instance: str, pose: np.ndarray) -> list[Joint]:
     found = []
     for hinge in furniture.hinges:
-        axis, origin = pose[:3, :3] @ hinge.axis, pose[:3, :3] @ hinge.origin + pose[:3, 3]
+        axis, origin = product(pose[:3, :3], hinge.axis), product(pose[:3, :3], hinge.origin) + pose[:3, 3]
         ends = (float(hinge.lower), float(hinge.upper))
         found.append(Joint(f"{instance}/{hinge.link}", hinge.kind, tuple(axis.tolist()), tuple(origin.tolist()), *ends))
     return found
@@ -192,7 +196,7 @@ def _meshes(home: Assembly) -> Meshes:
     """All triangles of the home, world, joint zero."""
     vertices, faces, bodies, colours, labels, offset = [], [], [], [], [], 0
     for mesh, pose, label, body in home.pieces:
-        placed = mesh.vertices @ pose[:3, :3].T + pose[:3, 3]
+        placed = product(mesh.vertices, pose[:3, :3].T) + pose[:3, 3]
         label_of = _face_labels(home, placed, mesh.faces, label)
         vertices.append(placed.astype(np.float32))
         faces.append(mesh.faces + offset)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from housemates.geometry.exact import cos, product, sin
 from housemates.homes.replicacad.download import AssetError
 
 MOVING = {"revolute": "revolute", "continuous": "revolute", "prismatic": "prismatic"}
@@ -91,7 +92,7 @@ def _furniture(path: Path, root: ElementTree.Element, scale: float) -> Furniture
         if name in joints:
             joint = joints[name]
             parent = place(_name(joint, "parent", "link"), (*below, name))
-            pose, hinge = parent.pose @ _origin(joint, scale), parent.hinge
+            pose, hinge = product(parent.pose, _origin(joint, scale)), parent.hinge
             if joint.attrib["type"] in MOVING:
                 if hinge >= 0:
                     raise AssetError(f"{path}: link {name} hangs on two joints - only joints on a fixed base are supported")
@@ -108,13 +109,13 @@ def _furniture(path: Path, root: ElementTree.Element, scale: float) -> Furniture
 def _hinge(link: str, joint: ElementTree.Element, pose: np.ndarray, scale: float) -> Hinge:
     kind = MOVING[joint.attrib["type"]]
     given = joint.find("axis")
-    axis = pose[:3, :3] @ _numbers(given.attrib["xyz"] if given is not None else "1 0 0", 3)
+    axis = product(pose[:3, :3], _numbers(given.attrib["xyz"] if given is not None else "1 0 0", 3))
     limit = joint.find("limit")
     # An unlimited hinge (`continuous`) may go once around either way.
     ends = limit.attrib if limit is not None else {"lower": str(-2 * math.pi), "upper": str(2 * math.pi)}
     travel = scale if kind == "prismatic" else 1.0
     lower, upper = (travel * float(ends.get(end, 0.0)) for end in ("lower", "upper"))
-    return Hinge(link, kind, axis / np.linalg.norm(axis), pose[:3, 3], lower, upper)
+    return Hinge(link, kind, axis / np.sqrt(product(axis[None], axis)), pose[:3, 3], lower, upper)
 
 
 def _meshes(folder: Path, link: ElementTree.Element, scale: float) -> tuple[tuple[Path, np.ndarray], ...]:
@@ -136,7 +137,7 @@ def _origin(element: ElementTree.Element, scale: float) -> np.ndarray:
     if origin is None:
         return pose
     roll, pitch, yaw = _numbers(origin.attrib.get("rpy", "0 0 0"), 3)
-    (cr, sr), (cp, sp), (cy, sy) = ((math.cos(a), math.sin(a)) for a in (roll, pitch, yaw))
+    (cr, sr), (cp, sp), (cy, sy) = ((cos(a), sin(a)) for a in (roll, pitch, yaw))
     pose[:3, :3] = [
         [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
         [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
