@@ -90,7 +90,7 @@ $(BIOME): package.json package-lock.json
 
 # mkdocs checks every link and anchor between pages. Nothing is fetched: fonts and scripts are those of the theme.
 docs: $(INSTALLED)
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "the site is in site/index.html"
 
 dist: $(INSTALLED)

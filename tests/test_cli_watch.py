@@ -185,3 +185,15 @@ def test_the_scripts_of_the_command_line_are_scripts():
 
 def test_the_speeds_of_the_command_line_are_all_speeds():
     assert set(get_args(SpeedName)) == set(SPEEDS)
+
+
+def test_learned_agents_are_recorded_by_name(tmp_path, capsys):
+    place = tmp_path / "pair.npz"
+    names = ("pretrained/bdp-tidy_house-state", "script/second_half")
+    assert main(["watch", "--agents", *names, "--split", "dev", "--episode", "2", "--record", str(place)]) == 0
+    assert "second_half" in capsys.readouterr().out
+    assert load_recording(place).robots == 2
+
+
+def test_agents_and_a_script_at_once_are_refused(capsys):
+    assert "give either a recording" in told(capsys, "--scripted", "--agents", "random", "random")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import housemates
 from housemates.cli.main import check, commands, main, with_list
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -31,7 +32,7 @@ def name(page: Path) -> str:
 def blocks(page: Path) -> list[tuple[str, str]]:
     """Blocks of Python that this file runs: the note above each, and its text. A block with a title shows an example."""
     found = [(match["note"] or "", match["code"]) for match in BLOCK.finditer(page.read_text())]
-    return [(note, code) for note, code in found if not note.startswith(ELSEWHERE)]
+    return [(note, code) for note, code in found if not note.startswith(ELSEWHERE) and "tests/" not in note]
 
 
 def lines_of_commands(page: Path) -> list[str]:
@@ -107,3 +108,9 @@ def test_commands_of_a_page_are_taken(page, monkeypatch):
 def test_pictures_are_small_enough_for_a_page():
     sizes = {path.name: path.stat().st_size for path in (ROOT / "docs" / "images").iterdir()}
     assert {file: size for file, size in sizes.items() if size > 3_000_000} == {}
+
+
+def test_the_api_page_has_every_public_name():
+    page = (ROOT / "docs" / "api" / "index.md").read_text()
+    shown = set(re.findall(r"(?:^::: |`)housemates\.(\w+)", page, re.MULTILINE))
+    assert set(housemates.__all__) - shown == set()

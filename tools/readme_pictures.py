@@ -109,7 +109,6 @@ def results(path: Path) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     figure.tight_layout()
     figure.savefig(path)
-    figure.savefig(path.with_suffix(".svg"))
 
 
 def learning_curve(path: Path) -> None:

@@ -66,7 +66,7 @@ def model_cards() -> str:
     from housemates.agents.cards import card, list_cards
 
     agents = shipped()
-    cards = [re.sub(r"^# ", "## ", card(agent)) for agent in agents]
+    cards = [re.sub(r"^# (?:.*/)?(.*)", r"## \1\n\nName: `pretrained/\1`", card(agent)) for agent in agents]
     return "\n\n".join([list_cards(agents), *cards])
 
 

@@ -108,6 +108,13 @@ def list_cards(agents: Iterable[Agent]) -> str:
     for agent in agents:
         meta = agent.meta
         role = "held-out partner" if is_holdout(agent) else "agent"
-        cells = (f"`{agent.name}`", meta.get("task"), role, meta.get("method"), meta.get("observations"), budget(agent))
+        cells = (
+            f"`{agent.name.rpartition('/')[2]}`",
+            meta.get("task"),
+            role,
+            meta.get("method"),
+            meta.get("observations"),
+            budget(agent),
+        )
         lines.append("| " + " | ".join(str(cell) for cell in cells) + " |")
     return "\n".join(lines)

@@ -28,6 +28,7 @@ def watch(
     recording: Positional[Path | None] = None,
     /,
     scripted: bool = False,
+    agents: tuple[str, ...] = (),
     video: Path | None = None,
     record: Path | None = None,
     rerun: Path | None = None,
@@ -58,6 +59,8 @@ def watch(
     Args:
         recording: A recording, or a folder (a run, an evaluation, games) that is searched for recordings.
         scripted: Play an episode with scripted robots now.
+        agents: Play an episode with these now, one name for each robot: learned agents, scripts, functions, as
+            `housemates partners` lists them.
         video: The film: a file ending in .mp4 or .gif.
         record: Keep the episode as a recording (.npz) that can be shown and played again.
         rerun: The episode as a file for the viewer rerun (.rrd; pip install rerun-sdk).
@@ -82,7 +85,7 @@ def watch(
         browser: Open the page in the browser.
         fastest: Most steps per second of a live game.
     """
-    if not scripted and video is None and record is None and rerun is None:
+    if not scripted and not agents and video is None and record is None and rerun is None:
         show_page(recording, run, partners, games, (host, port, browser), fastest, token)
         return
     if run is not None:
@@ -92,9 +95,10 @@ def watch(
     from housemates.recordings.recording import load_recording, save_recording
     from housemates.robots.meshes import LICENCES
 
-    if (recording is None) != scripted:
+    if (recording is not None) + scripted + bool(agents) != 1:
         raise ValueError(
-            "give either a recording to watch or --scripted, for example: housemates watch --scripted --video out.mp4"
+            "give either a recording to watch, or --scripted, or --agents NAME NAME, for example: "
+            "housemates watch --scripted --video out.mp4"
         )
     style = Style(fps, every, width, real)
     if video is not None:
@@ -105,7 +109,13 @@ def watch(
         check_place(record)
     if rerun is not None:
         check_place(rerun)
-    shown = load_recording(recording) if recording else play_scripted(task, split, episode, (robot, partner), speed)
+    if agents:
+        from housemates.envs.record import record as play
+        from housemates.sim.rules import Rules
+
+        shown = play(agents, task, split, episode, rules=None if speed is None else Rules(speed=speed))
+    else:
+        shown = load_recording(recording) if recording else play_scripted(task, split, episode, (robot, partner), speed)
     tell(shown)
     if record is not None:
         save_recording(record, shown)
