@@ -1,4 +1,4 @@
-"""Frozen dataclasses as JSON and back; a key that nobody reads is an error that names the nearest one."""
+"""Frozen dataclasses as JSON and back; a key that is not read is an error that names the nearest one."""
 
 from __future__ import annotations
 

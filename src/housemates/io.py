@@ -36,7 +36,7 @@ DAMAGE = (
     *(ValueError, LookupError, TypeError, AttributeError, ArithmeticError, EOFError, BufferError, MemoryError, RuntimeError),
     *(SyntaxError, OSError, struct.error, tokenize.TokenError, zipfile.BadZipFile, zlib.error, lzma.LZMAError),
 )
-"""What readers of JSON, `.npy`, zip and parquet raise when they meet bytes that nobody wrote."""
+"""What readers of JSON, `.npy`, zip and parquet raise when they meet damaged bytes."""
 
 
 @contextmanager
@@ -288,7 +288,7 @@ def check_place(path: Path) -> None:
             raise ValueError(f"{path} is a device or a pipe, which would be replaced - choose another place")
         while not folder.exists():
             folder = folder.parent
-        # Only an attempt tells: some folders that seem to be open to everybody (/proc, a full disk) take no file.
+        # Only an attempt tells: some folders that seem to be writable (/proc, a full disk) take no file.
         attempt = folder / aside(path).name
         try:
             with attempt.open("xb") as file:

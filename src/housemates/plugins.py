@@ -75,7 +75,7 @@ class Table(dict[str, Thing], Generic[Thing]):
     """Things by name, those of the package first; users add theirs with `register`, `use` or an entry point."""
 
     def __init__(self, what: str, group: str, kind: type[Thing], own: Iterable[Thing]) -> None:
-        """what: the word for one of them; group: of entry points; own: those of the package, which nobody may replace."""
+        """what: the word for one of them; group: of entry points; own: those of the package, which cannot be replaced."""
         super().__init__({thing.name: thing for thing in own})
         self.what, self.group, self.kind, self.own = what, group, kind, frozenset(self)
 

@@ -44,7 +44,7 @@ def test_nothing_to_export_is_an_error(capsys):
 
 
 def test_agents_without_partners_are_an_error(capsys):
-    assert "with whom do the agents play? - add --partners" in told(capsys, "--agents", "script/solo")
+    assert "add --partners" in told(capsys, "--agents", "script/solo")
 
 
 def test_a_folder_that_exists_is_an_error(tmp_path, capsys):

@@ -1,1 +1,1 @@
-"""Everybody who can act: policies, latents, scripts, chance, functions; and the policies that come with the package."""
+"""Agents: policies, latents, scripts, random actions, functions; and the policies that come with the package."""

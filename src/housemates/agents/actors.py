@@ -32,7 +32,7 @@ from housemates.sim.cameras import PICTURES
 from housemates.sim.sensors import blindfold, draw_without_partners, sensed_alone
 
 NOBODY = -1
-"""Actor of a robot that the engine does not move: a script inside the simulator does, or somebody outside (a person)."""
+"""Actor of a robot that the engine does not move: a script inside the simulator does, or a person outside."""
 
 
 @dataclass(eq=False)
@@ -46,7 +46,7 @@ class Actor:
     script: str = ""
     """A key of `sim.scripts.SCRIPTS`, for an actor without policy."""
     blind: bool = False
-    """Senses no partner, neither in pictures nor in numbers, and nobody interrupts it."""
+    """Senses no partner, neither in pictures nor in numbers, and is not interrupted."""
     interruptible: bool = True
     """Whether a near partner cuts its skills; never those of a blind one."""
     generator: torch.Generator | None = None
@@ -67,7 +67,7 @@ class Actor:
 
 
 def load_actors(agents: Iterable[Agent]) -> dict[Agent, Actor]:
-    """Everybody's actor; a policy that several latents share is read once."""
+    """The actor of each agent; a policy that several latents share is read once."""
     loaded: dict[tuple[str, str], Any] = {}
     found = {}
     for agent in dict.fromkeys(agents):
@@ -237,7 +237,7 @@ class Decisions:
 
 
 class Actors:
-    """Everybody who moves robots of a batch. `actor`, `latent` and `blind` [E, R] say who moves which robot, and how."""
+    """All actors that move robots of a batch. `actor`, `latent` and `blind` [E, R] say who moves which robot, and how."""
 
     def __init__(
         self,
@@ -338,7 +338,7 @@ class Actors:
         return self.groups[int(self._group_of[actor])].memory
 
     def refresh(self) -> None:
-        """Policies have learnt, or were loaded: stacked ones act with their present weights."""
+        """Policies have changed, or were loaded: stacked ones act with their present weights."""
         for group in self.groups:
             if group.stacked is not None:
                 group.stacked.refresh()

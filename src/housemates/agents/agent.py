@@ -1,4 +1,4 @@
-"""Everybody who can act, by name: learned policies, latents, scripts, the random policy and user functions."""
+"""Agents by name: learned policies, latents, scripts, the random policy and user functions."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ KINDS: tuple[str, ...] = get_args(Kind)
 TRAINED = ("learned", "latent")
 """Kinds that come from a training: they have a folder with a policy, and perhaps a run."""
 WRITTEN = ("script", "random", "function")
-"""Kinds that people wrote: who trains with them does not meet strangers at evaluation as the others do."""
+"""Kinds that people wrote: an agent that trains with them is not comparable at evaluation."""
 HOLDOUT_SCRIPTS = PAPER
 """Scripts of the paper's evaluation (spec 11.1)."""
 LIST = "partners"
 """The entry of these files that has the list."""
 BEST_RESPONSE = "best_response"
-"""Method of agents that were trained for one partner only, perhaps a holdout: a measure for others. Nobody trains with them."""
+"""Method of agents that were trained for one partner only, perhaps a holdout: a measure for others. Excluded from training."""
 PRETRAINED = "pretrained/"
 """pretrained/NAME: all policies of the package with a part of their name that is NAME, or begins with NAME and a hyphen."""
 DISTURBED = {
@@ -43,7 +43,7 @@ SHIPPED = Path(__file__).resolve().parent / "pretrained"
 
 @dataclass(frozen=True)
 class Agent:
-    """Somebody who can act."""
+    """A policy, script, function or person that can act."""
 
     name: str
     """Unique in a list, shown in tables: pbt-tidy_house-state-0/3, bdp-tidy_house-state-0/z5, script/first_half."""
@@ -105,7 +105,7 @@ def write_partners(path: Path, partners: Sequence[Agent], run: Path) -> None:
 def read_partners(path: Path, run: Path) -> list[Agent]:
     """The inverse of `write_partners`; all folders are absolute.
 
-    A file must not run code: a function in it is refused unless somebody has named the same one here (see `allow`).
+    A file must not run code: a function in it is refused unless the same one was named here (see `allow`).
     """
     if not path.is_file():
         raise FileNotFoundError(f"no {path.name} in {path.parent} - train that stage to its end first")
@@ -165,7 +165,7 @@ def learned(folder: Path | str, name: str, more: dict[str, Any] | None = None) -
 
 
 def latents(folder: Path | str, name: str, more: dict[str, Any] | None = None) -> list[Agent]:
-    """Everybody a policy folder holds: itself, or one partner for each of its latents."""
+    """The agents of a policy folder: itself, or one partner for each of its latents."""
     from housemates.policies.checkpoint import read_description
 
     one = learned(folder, name, more)
@@ -182,7 +182,7 @@ def seen_as(observations: Sequence[str]) -> str:
 
 
 def is_holdout(partner: Agent) -> bool:
-    """Whether a partner belongs to the evaluation, so that nobody may train with it."""
+    """Whether a partner belongs to the evaluation, so that it is excluded from training."""
     if partner.kind == "script":
         return partner.script in HELD_OUT
     return bool(partner.meta.get("holdout")) or (partner.trained and is_held_out(partner.path))
@@ -194,7 +194,7 @@ def scripted(name: str) -> Agent:
 
 
 def resolve(text: str, task: str | None = None) -> list[Agent]:
-    """Whom a text means: script/NAME (or NAME alone), random, a run's folder (its population), RUN/agent, RUN/3, RUN/z5, the
+    """Resolve a name: script/NAME (or NAME alone), random, a run's folder (its population), RUN/agent, RUN/3, RUN/z5, the
     folder of a policy, package.module:function, or what comes with the package: its name, or pretrained/ and the beginning of
     it; learned ones also as blind/... or uninterruptible/... (see DISTURBED). Behind any of them +lookahead makes it look ahead
     (`lookahead.settings`).
@@ -219,7 +219,7 @@ def looking(agent: Agent, ahead: LookAhead | None) -> Agent:
 
 
 def resolve_all(texts: Iterable[str], task: str | None = None) -> list[Agent]:
-    """Everybody several texts mean, each once; equal names of different folders are told apart by their parents."""
+    """Resolve several names, each agent once; equal names of different folders are told apart by their parents."""
     return distinct(partner for text in texts for partner in resolve(text, task))
 
 

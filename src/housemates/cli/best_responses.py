@@ -1,4 +1,4 @@
-"""`housemates holdouts best-responses`: what could be reached with each stranger, said by agents that train with it alone."""
+"""`housemates holdouts best-responses`: what can be reached with each held-out partner by an agent trained for it."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def best_responses(
     """
     from housemates.agents.agent import BEST_RESPONSE
     from housemates.evaluation.crossplay import check_count, crossplay, identity
-    from housemates.evaluation.evaluate import common_rules, strangers
+    from housemates.evaluation.evaluate import common_rules, held_out
     from housemates.evaluation.holdouts import learned_holdouts
     from housemates.evaluation.protocol import response_pairs, summary
     from housemates.evaluation.rows import write_rows
@@ -83,7 +83,7 @@ def best_responses(
     played = load_set(task, split, homes)
     check_count(episodes, played)
     PRESETS.find(preset)
-    found = strangers(task, partners, holdouts)
+    found = held_out(task, partners, holdouts)
     names = named(found)
     for partner in found:
         check_partners([partner], one=True)
@@ -110,7 +110,7 @@ def best_responses(
 
 
 def named(partners: Sequence[Agent]) -> dict[str, str]:
-    """For each partner, by its name, a text that means it and nobody else."""
+    """For each partner, by its name, a name that means it alone."""
     from housemates.agents.agent import resolve
     from housemates.evaluation.crossplay import identity
     from housemates.evaluation.holdouts import run_of

@@ -57,7 +57,7 @@ def diversity(
         check_drawing(file)
     what, robots, rules = setting(run if single else None, members, task)
     if robots < 2:
-        raise ValueError(f"{run} trains one robot alone, which plays with nobody - give a run with two robots or more")
+        raise ValueError(f"{run} trains one robot alone, which has no partner - give a run with two robots or more")
     homes = load_homes(split)
     games = load_set(what, split, homes)
     with progress(f"games of {len(members)} x {len(members)} members") as report:

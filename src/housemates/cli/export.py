@@ -62,13 +62,13 @@ def export(
         counts = _of_people(games, out, observations, size, robots_of, only)
     else:
         if not partners and robots > 1:
-            raise ValueError("with whom do the agents play? - add --partners, such as script/noop or RUN")
+            raise ValueError("no partners for the agents - add --partners, such as script/noop or RUN")
         from housemates.agents.agent import is_holdout
         from housemates.datasets.export import export_games
 
         what, rules, pairs = of_list(agents, partners, (), task, robots)
         for name in dict.fromkeys(p.name for pair in pairs for p in pair.partners if is_holdout(p)):
-            print(f"note: {name} is a holdout - who learns from these games must not be evaluated with it as a stranger")
+            print(f"note: {name} is a holdout - who learns from these games must not be evaluated with it")
         homes = load_homes(split)
         played = load_set(what, split, homes)
         workers = threads or len(os.sched_getaffinity(0))

@@ -167,7 +167,7 @@ def train_holdouts(
         workers: Processes that train together.
         hours: Pause after so long.
         episodes: Dev episodes on which their competence is measured when they are trained.
-        out: The folder of the runs; nobody trains with what lies in it.
+        out: The folder of the runs; what is in it is excluded from training.
         quiet: Show nothing while training.
     """
     from housemates.evaluation.holdouts import METHOD, mark, measure, read_mark
@@ -184,7 +184,7 @@ def train_holdouts(
     for seed in seeds:
         folder = out / f"{METHOD}-{task}-{preset}-{seed}"
         begin = {"method": METHOD, "task": task, "preset": preset, "seed": seed, "change": change}
-        # Marked before it exists, so that nobody takes it for a partner while it is trained.
+        # Marked before it exists, so that it is not taken for a partner while it is trained.
         if not train_one(folder, begin, always, until, lambda folder=folder: mark(folder)):
             break
         if not read_mark(folder).get("members"):

@@ -408,7 +408,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def told(error: Exception) -> str:
-    """An error on one line: what was wrong and what to do; errors that nobody foresaw say that, and of which kind they are."""
+    """An error on one line: what was wrong and what to do; unforeseen errors say that, and of which kind they are."""
     if isinstance(error, ModuleNotFoundError):
         lacking = remedy(error)
         if lacking is not None:
@@ -439,7 +439,7 @@ def _check_folder() -> None:
 
 
 def _unread() -> bool:
-    """Whether nobody reads the output any more (`housemates info | head -1`); then nothing more is written."""
+    """Whether the output is not read any more (`housemates info | head -1`); then nothing more is written."""
     output = sys.stdout.fileno()
     asked = select.poll()
     asked.register(output, select.POLLERR)

@@ -1,4 +1,4 @@
-"""`housemates partners ...`: everybody who can act, and any two of them (or more) in one game."""
+"""`housemates partners ...`: all agents, and any two of them (or more) in one game."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def play_partners(
     seed: int = 0,
     greedy: bool = False,
 ) -> None:
-    """Let somebody play with somebody: one name for each robot. A run's folder stands for all its members, each in turn.
+    """Let agents play together: one name for each robot. A run's folder stands for all its members, each in turn.
 
     Args:
         names: Who moves each robot: script/NAME, random, RUN (its population), RUN/3, RUN/z5, RUN/agent, the folder of a

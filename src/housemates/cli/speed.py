@@ -27,7 +27,7 @@ def speed(
     compare: str | None = None,
     split: SplitName = "dev",
 ) -> None:
-    """Measure pictures, steps and learnt decisions a second on this machine.
+    """Measure pictures, steps and decisions of learning a second on this machine.
 
     Args:
         quick: Fewer sizes and shorter turns, about a minute.

@@ -75,12 +75,12 @@ def watch(
         every: Simulation steps from one picture to the next.
         width: Width of the film, pixels.
         real: Show the real meshes of the robot and the objects (pip install 'housemates[meshes]') instead of solids.
-        partners: Whom to offer for swaps and games on the page, beside scripts and what comes with the package: run
+        partners: Agents to offer for swaps and games on the page, beside scripts and what comes with the package: run
             folders, RUN/agent, RUN/3, RUN/z5, folders of policies, module:function.
         games: Where games are kept that are played on the page, if their players agree.
         host: Let other machines in at this address (0.0.0.0: at all of this machine's).
         port: Where the page is; 0 takes any free port.
-        token: Only who has the printed address, with the token in it, comes in. --no-token: everybody on this machine (for
+        token: Only who has the printed address, with the token in it, comes in. --no-token: any user of this machine (for
             development and tests; not with --host).
         browser: Open the page in the browser.
         fastest: Most steps per second of a live game.
@@ -221,13 +221,13 @@ def play(
     """Open the page and play: you move one robot, a policy of your choice moves the other.
 
     Args:
-        partners: Whom to offer beside scripts and what comes with the package: run folders, RUN/agent, RUN/3, RUN/z5,
+        partners: Agents to offer beside scripts and what comes with the package: run folders, RUN/agent, RUN/3, RUN/z5,
             folders of policies, module:function.
         split: Where the homes come from.
         games: Where games are kept, if their players agree.
         host: Let other machines in at this address (0.0.0.0: at all of this machine's).
         port: Where the page is; 0 takes any free port.
-        token: Only who has the printed address, with the token in it, comes in. --no-token: everybody on this machine (for
+        token: Only who has the printed address, with the token in it, comes in. --no-token: any user of this machine (for
             development and tests; not with --host).
         browser: Open it in the browser.
         fastest: Most steps per second that may be asked for.

@@ -200,7 +200,7 @@ def export_games(
     check_count(count, episodes)
     check_folder(folder)
     if not pairs:
-        raise ValueError("nobody plays - name agents and partners")
+        raise ValueError("no agents - name agents and partners")
     rules = dataclasses.replace(rules or Rules(), reward=Reward())
     robots, world, which = len(pairs[0].partners) + 1, pack(episodes, homes), np.arange(count or len(episodes))
     shapes = Senses(Batch(episodes, homes, 1, robots, world=world), observations, pixels).shapes

@@ -68,7 +68,7 @@ def make(
             predicates, "predicates" and "blind" (state) alone.
         size: side of the pictures, pixels.
         control: `skills` (25 decisions) or `low_level` (ten numbers, docs/concepts/control.md).
-        every_tick: return after each simulation step instead of running until somebody must decide.
+        every_tick: return after each simulation step instead of running until a robot must decide.
         seed: of the first episodes; `reset(seed=...)` starts again from another.
         rules: speeds, horizon, interruption, reward; single fields can be changed by name (speed="fast").
         render_mode: `rgb_array` makes `render` return a picture of the home.
@@ -86,7 +86,7 @@ def make(
 
 
 class HomeEnv(ParallelEnv):
-    """One home of robots. Everybody gets fresh observations and the shared reward earned since the last call."""
+    """One home of robots. Every agent gets fresh observations and the shared reward earned since the last call."""
 
     metadata = {"name": "housemates_v0", "render_modes": list(RENDER_MODES), "is_parallelizable": True}  # noqa: RUF012
 
@@ -191,7 +191,7 @@ class HomeEnv(ParallelEnv):
         return float(self.batch.control(chosen).reward[0, 0])
 
     def _observe(self) -> dict[str, dict[str, np.ndarray]]:
-        """Fresh observations of everybody, in arrays of their own."""
+        """Fresh observations of all agents, in arrays of their own."""
         seen = {name: self.batch.observe(name, new_buffer(self.batch, name))[0] for name in self.names}
         found = {agent: {name: seen[name][r] for name in self.names} for r, agent in enumerate(self.possible_agents)}
         if self.control == "skills":

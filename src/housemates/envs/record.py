@@ -53,7 +53,7 @@ def record(
     if isinstance(agents, str) or not isinstance(agents, Sequence) or not agents:
         raise ValueError(f'agents are {agents!r} - give a list with one for each robot, such as ["script/solo", "random"]')
     names, size, changed = check_names(observations), check_size(size), change(rules, changes)
-    # The learner's place counts as a robot there; here every robot has somebody.
+    # The learner's place counts as a robot there; here every robot has an agent.
     actors = as_partners(list(agents), len(agents) + 1, task)
     if out is not None:
         check_place(Path(out))

@@ -1,7 +1,7 @@
 """The Gymnasium face: `make_vec` returns a VectorEnv of many homes with one learner (robot 0) in each.
 
 The other robots are partners: scripted, a function, or a policy. A step lasts until robot 0 must decide again; an episode
-that ends begins anew in the same step.
+that ends begins again in the same step.
 """
 
 from __future__ import annotations
@@ -216,7 +216,7 @@ class HomesEnv(VectorEnv):
         return planner.revise(np.arange(self.num_envs) * self.batch.robots, liked, chosen[:, 0], chosen)
 
     def _advance(self, chosen: np.ndarray, running: np.ndarray) -> Step:
-        """Ask the partners that must decide in the running homes [N], then run those homes until somebody must decide."""
+        """Ask the partners that must decide in the running homes [N], then run those homes until a robot must decide."""
         for robot, partner in enumerate(self.partners, start=1):
             partner.choose(self.batch, robot, self.names, self.batch.decide[:, robot] & running, chosen)
         if self.control == "low_level":

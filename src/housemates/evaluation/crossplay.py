@@ -1,6 +1,6 @@
 """Any agents with any partners on the same episodes: who plays whom, and what of it is written down as rows.
 
-The games themselves are played by `play`. An agent and the strangers it meets are `Agent` entries alike.
+The games themselves are played by `play`. An agent and the held-out partners it meets are `Agent` entries alike.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def identity(partner: Agent) -> tuple[str, str, int]:
 
 
 def trained_with(agent: Agent) -> set[tuple[str, str, int]]:
-    """Everybody an agent has met in training, itself included: the partners of stage 2, or the run's own population.
+    """All partners an agent has met in training, itself included: the partners of stage 2, or the run's own population.
 
     Who has met a partner knows it also where it is disturbed.
     """

@@ -253,7 +253,7 @@ def audit(
     if len(population) < 2:
         raise ValueError("a population of one has no diversity - give at least two members or latents")
     if robots < 2:
-        raise ValueError("a robot alone plays with nobody - give a run with two robots or more")
+        raise ValueError("a robot alone has no partner - give a run with two robots or more")
     if not 1 <= count <= len(episodes):
         raise ValueError(f"{count} episodes - choose 1 to {len(episodes)}")
     subgoals = get_task(episodes.task).subgoal_names

@@ -164,7 +164,7 @@ def of_run(
     if not two_stages and len(registry.population(run)) != settings.robots:
         raise ValueError(f"{run} has a population and no agent - train one: housemates train --resume {run} --stage 2")
     entrant = two_stages and not (spec is not None and spec.one_partner)
-    found = strangers(settings.task, partners, folders) if entrant or members or partners else []
+    found = held_out(settings.task, partners, folders) if entrant or members or partners else []
     compared = not (partners and all(map(is_suite, partners)))
     pairs = run_pairs(run, found, settings.robots, members or bool(partners), compared)
     return settings.task, settings.training.rules, pairs
@@ -180,7 +180,7 @@ def of_list(
         raise ValueError("the agents do not say what they were trained for - add --task")
     resolve_all(agents, what)
     rules = common_rules([run for p in found if (run := run_of(p)) is not None])
-    met = strangers(what, partners, folders)
+    met = held_out(what, partners, folders)
     if partners and not all(map(is_suite, partners)):
         pairs = pair_up(found, met, robots=robots)
     else:
@@ -197,7 +197,7 @@ def common_rules(runs: Iterable[Path]) -> Rules:
     return games.pop() if games else Rules()
 
 
-def strangers(task: str, partners: Sequence[str], folders: Sequence[Path]) -> list[Agent]:
+def held_out(task: str, partners: Sequence[str], folders: Sequence[Path]) -> list[Agent]:
     """The partners that were named, or all holdouts of a task."""
     if partners:
         return named_partners(partners, task, folders)

@@ -98,13 +98,13 @@ INDEX = "index.json"
 
 def ship_agent(run: Path, root: Path | None = None) -> Path:
     """Copy the coordination agent of a run that was evaluated on dev into the package (or another root), as an example;
-    returns its folder. Its success there, with the partners of its training and with strangers, is written down with it."""
+    returns its folder. Its success there, with the partners of its training and with held-out ones, is written down with it."""
     played = RunFolder(run).rows("dev")
     if not played.is_file():
         raise FileNotFoundError(f"{run} was not evaluated on dev - run: housemates evaluate {run} --split dev")
     agent, settings = registry.agent(run), read(run)
     if settings.method == registry.BEST_RESPONSE:
-        raise ValueError(f"{run} is a best response, a measure for others - ship agents that meet strangers")
+        raise ValueError(f"{run} is a best response, a measure for others - ship agents that meet held-out partners")
     rows = read_rows(played).select(["evaluation", "success"]).to_pydict()
     name = f"{settings.method}-{settings.task}-{agent.meta['observations']}-{settings.training.seed}"
     meta = agent.meta | {"preset": settings.preset, "run": name, "split": "dev", "decisions": budget(agent)}
@@ -141,7 +141,7 @@ PAIRS = "gt_coord_state"
 METHOD = "gt_coord"
 """How learned holdouts are trained (paper, section 5.2)."""
 COMPETENCE = ("alone", "alone_subgoals", "mate")
-"""Success of a member by itself in the home, the share of the sub-goals it achieves there (a robot that has learnt to leave
+"""Success of a member by itself in the home, the share of the sub-goals it achieves there (a robot that has learned to leave
 half of the work to its mate achieves half of them), and its success with the mate."""
 
 

@@ -28,7 +28,7 @@ WORST = 0.2
 GAINS = ("success", "failures", "actual")
 """How episodes enter the efficiency gain: only successful ones; all, failures as HORIZON steps; all as long as they were."""
 MEMBER = re.compile(r"/(agent|z?\d+)$")
-"""The last piece of a name of somebody in a run."""
+"""The last piece of the name of a member or agent of a run."""
 TEAM = "gt_coord"
 """Method of teams that were trained together."""
 SHIPPED = re.compile(r"^\w+/(?:examples|holdouts)/(.+)-\d+$")
@@ -147,7 +147,7 @@ def efficiency_gain(rows: Rows, kind: str = "success", horizon: int = HORIZON) -
     """L1 / L2 - 1: mean steps of the scripted solo robot over mean steps of the team, on the same episodes (spec 11.3).
 
     kind, one of GAINS, says which episodes count and how long a failure is. With `success` both must have succeeded.
-    nan where no episode counts, or where nobody asked how long the solo robot takes.
+    nan where no episode counts, or where the solo robot's time was not asked for.
     """
     if kind not in GAINS:
         raise ValueError(f"no efficiency gain '{kind}' - choose one of: {', '.join(GAINS)}")
@@ -210,7 +210,7 @@ class Proximity:
     left_out: int
     """Partners without a best response, or whose best response never succeeds."""
     exceeded: int
-    """Partners with whom the agent does better than the best response: a bound that is too weak."""
+    """Partners with which the agent does better than the best response: a bound that is too weak."""
 
 
 def best_responses(rows: Rows) -> dict[tuple[str, str], float]:

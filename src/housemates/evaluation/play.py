@@ -49,7 +49,7 @@ class Played:
     total: np.ndarray
     """[N] float64, the paper's literal return."""
     done_by: np.ndarray
-    """[N, 6] int8, which seat achieved each sub-goal of the task, -1 nobody."""
+    """[N, 6] int8, which seat achieved each sub-goal of the task, -1 none."""
     idle: np.ndarray
     """[N, R] int32, steps in which a robot did nothing."""
     travelled: np.ndarray
@@ -263,7 +263,7 @@ class Games:
             np.add.at(counts, (job * batch.robots + seat) * len(ACTIONS) + action, 1)
 
     def ask(self) -> np.ndarray:
-        """Actions [E, R] of everybody who must decide, -1 for the others."""
+        """Actions [E, R] of all robots that must decide, -1 for the others."""
         batch = self.batch
         decide = batch.decide
         actions = np.full(decide.shape, -1)
@@ -274,7 +274,7 @@ class Games:
 
 
 def seat_order(episodes: np.ndarray, robots: int) -> np.ndarray:
-    """Which robot each seat moves in episodes [n], [n, R]: drawn anew for every R episodes, so that each seat moves each
+    """Which robot each seat moves in episodes [n], [n, R]: drawn again for every R episodes, so that each seat moves each
     robot equally often; homes also follow each other in a fixed rhythm, which must not decide it."""
     block, place = np.divmod(np.asarray(episodes), robots)
     order = np.argsort(uniform(0, block[:, None], np.arange(robots), 0), axis=1)

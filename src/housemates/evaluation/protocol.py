@@ -38,24 +38,24 @@ class Line(NamedTuple):
 
 
 def agent_pairs(
-    agent: Agent, trained: Sequence[Agent], strangers: Sequence[Agent], robots: int = 2, compared: bool = True
+    agent: Agent, trained: Sequence[Agent], held_out: Sequence[Agent], robots: int = 2, compared: bool = True
 ) -> list[Pair]:
     """One agent's evaluation: trained with, zero-shot, and (compared) the controls beside it.
 
-    A stranger that the agent knows from training is refused, unless its run says itself that it is not zero-shot: then the
-    rows say so too. A best response is a measure for others: strangers whom it meets are no zero-shot evaluation.
+    A partner that the agent knows from training is refused, unless its run says itself that it is not zero-shot: then the
+    rows say so too. A best response is a measure for others, no zero-shot evaluation.
     """
     if agent.meta.get("method") == BEST_RESPONSE:
-        return [*pair_up([agent], trained, BEST_RESPONSE, robots=robots), *pair_up([agent], strangers, robots=robots)]
+        return [*pair_up([agent], trained, BEST_RESPONSE, robots=robots), *pair_up([agent], held_out, robots=robots)]
     if agent.meta.get("zero_shot", True):
         known = trained_with(agent)
-        for stranger in strangers:
-            if identity(stranger) in known:
-                raise ValueError(f"{agent.name} was trained with {stranger.name}, which is no stranger - leave it out")
+        for partner in held_out:
+            if identity(partner) in known:
+                raise ValueError(f"{agent.name} was trained with {partner.name}, so it is not held out - leave it out")
     return [
         *pair_up([agent], trained, "train_pop", robots=robots),
-        *pair_up([agent], strangers, "zsc", robots=robots),
-        *(controls(agent, strangers, robots) if strangers and compared else []),
+        *pair_up([agent], held_out, "zsc", robots=robots),
+        *(controls(agent, held_out, robots) if held_out and compared else []),
     ]
 
 
@@ -65,19 +65,19 @@ def team_pairs(team: Sequence[Agent]) -> list[Pair]:
 
 
 def run_pairs(
-    run: Path, strangers: Sequence[Agent], robots: int = 2, members: bool = False, compared: bool = True
+    run: Path, held_out: Sequence[Agent], robots: int = 2, members: bool = False, compared: bool = True
 ) -> list[Pair]:
     """The evaluation of a run: its coordination agent if it has one, else its members as a team.
 
-    members: such a team's members also meet the strangers, each as an agent of its own; compared: with the controls.
+    members: such a team's members also meet the held-out partners, each as an agent of its own; compared: with the controls.
     """
     if RunFolder(run).has_agent():
         trained = registry.read_partners(RunFolder(run).partners, run)
-        return agent_pairs(registry.agent(run), trained, strangers, robots, compared)
+        return agent_pairs(registry.agent(run), trained, held_out, robots, compared)
     team = registry.population(run)
     pairs = team_pairs(team)
     if members:
-        pairs += [pair for member in team for pair in agent_pairs(member, (), strangers, robots, compared)]
+        pairs += [pair for member in team for pair in agent_pairs(member, (), held_out, robots, compared)]
     # The scripted solo robot plays the same games whoever it is compared with.
     return list(dict.fromkeys(pairs))
 

@@ -55,10 +55,10 @@ MOST = 5
 
 
 def choose(pairs: Sequence[Pair], most: int = MOST) -> list[Pair]:
-    """Pairs with different partners, strangers before partners of training, spread evenly over all there are; no controls."""
+    """Pairs with different partners, held-out ones before those of training, spread evenly over all there are; no controls."""
     plain = [pair for pair in pairs if not pair.control]
-    strangers = [pair for pair in plain if pair.evaluation != "train_pop"]
-    found = strangers or plain
+    held_out = [pair for pair in plain if pair.evaluation != "train_pop"]
+    found = held_out or plain
     if len(found) <= most:
         rest = [pair for pair in plain if pair not in found]
         return found + rest[: most - len(found)]

@@ -1,7 +1,7 @@
 """Games of an evaluation that was interrupted: kept in a hidden file beside its rows, so that the same command goes on.
 
 The file is no result: it says which games it is of (a hash of everything that decides them), holds a checksum, has a name that
-nobody takes for rows, and is removed when the rows are written. Whatever does not fit or is damaged is played again.
+is not taken for rows, and is removed when the rows are written. Whatever does not fit or is damaged is played again.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ the whole task takes the agent's place; `random`, the partner draws its actions.
 CHECKSUM = b"housemates.sha256"
 """Where a file's metadata has the checksum of its values."""
 UNKNOWN = -1
-"""A number that nobody wrote down when the agent was trained."""
+"""A number that was not recorded when the agent was trained."""
 BUDGETS = ("stage1_decisions", "stage1_steps", "stage2_decisions", "stage2_steps")
 """What either stage of the agent's training has cost."""
 NOBODY, AGENT, PARTNER = 0, 1, 2
@@ -84,7 +84,7 @@ part in the agent's training. family, suite: the partner's family in the held-ou
 outside of it. episode: index into the split. lacks: what the files of the homes lack. robot: which one the agent moved. total:
 the paper's literal return. subgoals: one entry per sub-goal of the task.
 idle_*: steps in which nothing was done, distance_*: metres driven; of all partners together. solo_steps: what the scripted
-solo robot needs alone from the same start, -1 where it does not succeed or nobody asked. inference: what computed the
+solo robot needs alone from the same start, -1 where it does not succeed or was not asked for. inference: what computed the
 networks' decisions, `fused`, `torch` or `both` (see `agents.actors.inference`); empty if not known or no network decided.
 """
 

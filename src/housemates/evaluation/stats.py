@@ -1,6 +1,6 @@
 """How sure are we? Errors over seeds, and bootstrap intervals that know what was drawn: agent seeds, holdout runs, episodes.
 
-All pairs play the same episodes, so a resample draws one set of episodes for everybody, and a comparison of two methods is
+All pairs play the same episodes, so a resample draws one set of episodes for all, and a comparison of two methods is
 paired by partner and episode.
 """
 
@@ -73,7 +73,7 @@ def over_seeds(values: np.ndarray) -> Estimate:
 
 
 def scores(rows: Rows, column: str = "success") -> Scores:
-    """Rows of one method on one task as an array. Partners whom only one run ever met are matched by their place."""
+    """Rows of one method on one task as an array. Partners that only one run met are matched by their place."""
     names = agent_runs(rows)
     own = {name: rows.only(agent_run=name).distinct("partner") for name in names}
     every = sorted({partner for met in own.values() for partner in met}, key=natural)

@@ -1,6 +1,6 @@
 """Every decision of games while they are played: what a robot sensed, what it chose, what came of it until its next one.
 
-The games are those of `play`, bit for bit. Scripted robots, whom the simulator moves there, are asked here whenever they take
+The games are those of `play`, bit for bit. Scripted robots, which the simulator moves there, are asked here whenever they take
 up the next step of their plan, so that their decisions can be seen too. Nothing is written; `datasets` does that.
 """
 
@@ -144,7 +144,7 @@ class _Pool:
 
     def __init__(self, shapes: dict[str, tuple[tuple[int, ...], type]]) -> None:
         self.job = np.full(1024, -1)
-        """[capacity] whose decision lies in a place, -1 for nobody's."""
+        """[capacity] whose decision is in a place, -1 for none."""
         self.arrays = {name: np.zeros((len(self.job), *shape), kind) for name, (shape, kind) in (NUMBERS | shapes).items()}
 
     def take(self, jobs: np.ndarray) -> np.ndarray:
@@ -191,7 +191,7 @@ class _Witnessed(Games):
         super().begin(slots, jobs)
         self.watched[slots[:, None], self.robot[jobs]] = self.seats
         self.open_at[slots] = -1
-        # A plan goes on whoever reads it out; nobody interrupts a scripted robot because of that.
+        # A plan goes on whoever reads it out; a scripted robot is not interrupted because of that.
         self.batch.state.controllable[slots] |= self.watched[slots]
 
     def ask(self) -> np.ndarray:

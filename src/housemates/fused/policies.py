@@ -34,7 +34,7 @@ class Decided(NamedTuple):
 
 
 class FusedPolicies:
-    """Copies of N policies' weights that act as `Policy.act` does; `refresh` after the policies have learnt."""
+    """Copies of N policies' weights that act as `Policy.act` does; `refresh` after the policies have changed."""
 
     def __init__(self, policies: Sequence[Policy]) -> None:
         config = policies[0].config

@@ -1,4 +1,4 @@
-"""Shortest paths on a grid of free cells: who sees whom, how far it is, and where to turn.
+"""Shortest paths on a grid of free cells: what is in sight, how far it is, and where to turn.
 
 Cell [row, col] is the closed unit square around the grid point (row, col); the free space is the union of the free
 squares, and a path may touch no other square. Positions are continuous grid coordinates, distances metres.

@@ -1,4 +1,4 @@
-"""Start a program that is interrupted when its parent dies, so that nobody is left training in a folder that another run has
+"""Start a program that is interrupted when its parent dies, so that none is left training in a folder that another run has
 taken over. Usage: python -m housemates.grid.die_with_parent PARENT PROGRAM ARGUMENT ..."""
 
 from __future__ import annotations

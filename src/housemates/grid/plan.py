@@ -95,7 +95,7 @@ class Settings:
     holdout_steps: int | None = None
     """The same in simulation steps of all homes."""
     split: str = "eval"
-    """Where everybody is evaluated."""
+    """The split of the evaluation."""
     episodes: int = 100
     """Of the evaluation."""
 
@@ -218,7 +218,7 @@ class Grid:
         return [*options, *(["--change", *changes] if changes else [])]
 
     def _partners(self, cell: Cell) -> list[str]:
-        """Whom an agent meets: the scripts and the grid's own holdouts, else those of the package."""
+        """The partners an agent meets: the scripts and the grid's own holdouts, else those of the package."""
         if not METHODS[cell.method].two_stages or not self.settings.holdout_seeds:
             return []
         runs = [self.root / HOLDOUTS / _holdout(cell.task, self.holdout_preset, seed) for seed in self.settings.holdout_seeds]
@@ -240,7 +240,7 @@ def make_grid(root: Path, pairs: Sequence[tuple[str, str]], seeds: Sequence[int]
 
 
 def _check_shared(cells: Iterable[Cell], settings: Settings) -> None:
-    """Refuse a change of a method that takes over somebody else's population as it is."""
+    """Refuse a change of a method that takes over another run's population as it is."""
     taken = {cell.method: cell.shares for cell in cells if cell.shares}
     for change in settings.change:
         name = _meant(change)[0]
@@ -293,11 +293,11 @@ def _run_cells(method: str, task: str, seed: int, settings: Settings) -> list[Ce
 
 
 def _pairs(method: str, holdouts: int) -> int:
-    """About how many pairs an evaluation has: the population, the strangers, and the controls (blind, solo, random)."""
+    """About how many pairs an evaluation has: the population, the held-out partners, and the controls (blind, solo, random)."""
     if not METHODS[method].two_stages:
         return 2
-    strangers = len(HOLDOUT_SCRIPTS) + 2 * holdouts
-    return (24 if method == "fcp" else 8) + 3 * strangers + 1
+    held_out = len(HOLDOUT_SCRIPTS) + 2 * holdouts
+    return (24 if method == "fcp" else 8) + 3 * held_out + 1
 
 
 def _seen(method: str, settings: Settings) -> str:

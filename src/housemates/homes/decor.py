@@ -1,4 +1,4 @@
-"""The things in a home that nobody puts anything on: plants, beanbags, bicycles, the clothes hanger."""
+"""The things in a home that are no receptacles: plants, beanbags, bicycles, the clothes hanger."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Homes as files, and the homes of benchmark version 1.
 
-A file is one `.npz` of arrays with a JSON header, no pickle. The homes of all splits and the episodes that nobody trains on are
+A file is one `.npz` of arrays with a JSON header, no pickle. The homes of all splits and episodes that are not trained on are
 package data, so no evaluation depends on the generator. The manifest has the hash of every split's homes and of every task's
 episodes; another hash is another version of the benchmark.
 """

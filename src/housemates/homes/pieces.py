@@ -1,6 +1,6 @@
 """A piece of furniture as convex solids in its own frame, and how pieces become the arrays of a home.
 
-In its own frame a piece stands on y = 0, its front looks along +z and +x is to the right of somebody who faces the front.
+In its own frame a piece stands on y = 0, its front looks along +z and +x is to the right of a robot that faces the front.
 """
 
 from __future__ import annotations

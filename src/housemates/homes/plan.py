@@ -37,7 +37,7 @@ class Macro:
     yaw: float
     """Heading of the kitchen block about +y; its doors and drawers open towards (sin yaw, 0, cos yaw)."""
     fridge_right: bool
-    """Whether the fridge stands to the right of the counter for somebody who faces it."""
+    """Whether the fridge stands to the right of the counter for a robot that faces it."""
     gap: float
     """Metres between fridge and counter."""
     block: tuple[float, float, float]

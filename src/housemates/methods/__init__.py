@@ -49,7 +49,7 @@ class MethodSpec:
     robots: int = 0
     """The number of robots if the method says so, else 0."""
     one_partner: bool = False
-    """Whether it answers one partner only, who may be a holdout: its agents are a measure for others, nobody's rival."""
+    """Whether it answers one partner only, who may be a holdout: its agents are a measure for others, not entrants."""
 
 
 ANSWERS = ("begin", "pairs", "bonus", "after_update", "state", "load", "place", "population")
@@ -198,7 +198,7 @@ def register_method(name: str, method: Any) -> MethodSpec:
 
     method: a class that is made from (config, robots, seed, settings), such as a child of `Members`, or a `MethodSpec` with
     more facts. Of a class the first line of its docstring, `label` (default: its name), `default_settings` (a frozen dataclass)
-    and `two_stages` (default True) are read. A name that you have given before is given anew.
+    and `two_stages` (default True) are read. A name that you have given before is replaced.
     """
     if not name:
         raise ValueError("a method without a name - give it one word")

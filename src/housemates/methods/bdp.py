@@ -54,7 +54,7 @@ class BDP(Members):
         self.diversity.begin(group, batch.rules.horizon)
 
     def pairs(self, update: int, rng: np.random.Generator, homes: int, robots: int) -> Slots | None:
-        """For every home and robot a latent, drawn anew every few updates (appendix C.3); robots may have the same."""
+        """For every home and robot a latent, drawn again every few updates (appendix C.3); robots may have the same."""
         if update % self.settings.redraw:
             return None
         shape = (homes, robots)

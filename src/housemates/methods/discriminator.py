@@ -38,12 +38,12 @@ class Diversity:
     weight: float = 0.01
     """Alpha: a decision is paid this times log q of the true latent; 0 for no discriminator at all."""
     late_weight: float | None = None
-    """Alpha in the second half of the stage, when the task is learnt, and from then on the mean over a rollout is taken off the
+    """Alpha in the second half of the stage, when the task is known, and from then on the mean over a rollout is taken off the
     pay: else every decision costs something, and to end early saves. None goes on as before, as in the paper."""
     warmup_fraction: float = 0.1
-    """Share of the horizon at the start of an episode that is neither paid for nor learnt from."""
+    """Share of the horizon at the start of an episode that is neither rewarded nor used for updates."""
     redraw: int = 10
-    """Updates after which latents or pairs are drawn anew."""
+    """Updates after which latents or pairs are drawn again."""
     hidden: int = 512
     """Units of each of the discriminator's two hidden layers."""
     buffer: int = 100_000
@@ -150,7 +150,7 @@ class Buffer:
 class DiversityReward:
     """The discriminator at work in a method: `pay` decisions, then `learn` from them; the methods say whose they are.
 
-    Without weight it costs nothing: nobody is paid, nothing is learnt. Every worker keeps its own samples; gradients are
+    Without weight it costs nothing: no bonus, no update. Every worker keeps its own samples; gradients are
     averaged, so that all have the same weights.
     """
 

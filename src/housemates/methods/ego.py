@@ -1,4 +1,4 @@
-"""Stage 2: one fresh agent learns to work with everybody of a frozen population (paper, section 4.3).
+"""Stage 2: one fresh agent learns to work with all members of a frozen population (paper, section 4.3).
 
 Only the agent learns, from the task's reward alone; whatever made the population, this stage is the same.
 """
@@ -25,17 +25,17 @@ AGENT_SEED = 500
 
 
 def check_partners(partners: Sequence[Agent], robots: int = 2, one: bool = False) -> bool:
-    """Refuse partners that nobody may train with; returns whether training with these is zero-shot.
+    """Refuse partners that are excluded from training; returns whether training with these is zero-shot.
 
     one: for a best response, which has one partner and may train with a holdout.
     """
     if not partners:
-        raise ValueError("nobody to train with - name partners with --population")
+        raise ValueError("no partners to train with - name partners with --population")
     if one and len(partners) > 1:
         raise ValueError(f"a best response answers one partner, not {len(partners)} - name one with --population")
     for partner in partners:
         if is_holdout(partner) and not one:
-            raise ValueError(f"{partner.name} is a holdout of the evaluation - choose partners that nobody is tested with")
+            raise ValueError(f"{partner.name} is held out for the evaluation - choose other partners")
         if partner.meta.get("method") == BEST_RESPONSE and not one:
             raise ValueError(f"{partner.name} is a best response, perhaps to a holdout - choose other partners")
         if partner.look_ahead is not None:
@@ -64,7 +64,7 @@ class Coordination(Members):
         """redraw: updates between two draws of partners and of the agent's robot; one: see `check_partners`."""
         check_partners(partners, robots, one)
         if robots < 2:
-            raise ValueError(f"{robots} robot has nobody to coordinate with - use --robots 2 or more")
+            raise ValueError(f"{robots} robot has no partner to coordinate with - use --robots 2 or more")
         self.partners, self.redraw = list(partners), redraw
         known = load_actors(self.partners)
         actors = [known[partner] for partner in self.partners]
@@ -80,7 +80,7 @@ class Coordination(Members):
 
     @property
     def pixels(self) -> int | None:
-        """Side length of the pictures that players see, None if nobody sees any."""
+        """Side length of the pictures that players see, None if there are none."""
         sizes = {policy.config.picture for policy in self.policies if policy.config.pictures}
         if len(sizes) > 1:
             raise ValueError(f"players see pictures of {' and '.join(map(str, sorted(sizes)))} pixels - one run has one size")

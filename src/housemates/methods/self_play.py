@@ -64,7 +64,7 @@ class PBT(SelfPlay):
 
     def pairs(self, update: int, rng: np.random.Generator, homes: int, robots: int) -> Slots | None:
         """Each block of as many homes as there are members: a random order of the members for the first robot, and the same
-        order moved on by other amounts for the others, so that nobody is twice in a home or twice at a place of a block."""
+        order moved on by other amounts for the others, so that no policy is twice in a home or twice at a place of a block."""
         if update % self.settings.redraw:
             return None
         members = self.settings.members

@@ -32,7 +32,7 @@ class TrajeDiSettings(PopulationSettings):
     """PBT's settings, and what being different is worth."""
 
     weight: float = 0.1
-    """Reward per nat of divergence at the end of an episode; nobody earns more than weight * log(members)."""
+    """Reward per nat of divergence at the end of an episode; no policy earns more than weight * log(members)."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -86,7 +86,7 @@ class TrajeDi(PBT):
 class Likelihoods:
     """How likely each of n policies finds the running episode of each of S streams, from one rollout to the next.
 
-    Every decision is judged by the policies as they are when its rollout is learnt from, with the memories they would have
+    Every decision is judged by the policies as they are at the update of its rollout, with the memories they would have
     had they watched the episode from its start; like those of the players, memories are kept when the policies change.
     """
 

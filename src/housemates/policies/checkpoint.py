@@ -68,11 +68,11 @@ def load_policy(folder: Path | str, device: torch.device | str = "cpu") -> Polic
     spec = config.observation_spec()
     if config.actions != len(ACTIONS) or description["actions"] != list(ACTIONS):
         count = len(description["actions"])
-        raise ValueError(f"{folder / DESCRIPTION} is for {count} other actions than the {len(ACTIONS)} here - train it anew")
+        raise ValueError(f"{folder / DESCRIPTION} is for {count} other actions than the {len(ACTIONS)} here - train it again")
     for name in spec.keys() | description["observations"].keys():
         stored, here = description["observations"].get(name), spec.get(name)
         if stored != here:
-            raise ValueError(f"{folder / DESCRIPTION} is for {name} {stored}, this version has {here} - train it anew")
+            raise ValueError(f"{folder / DESCRIPTION} is for {name} {stored}, this version has {here} - train it again")
     weights = _read_weights(folder / WEIGHTS, description["weights"])
     with torch.device("meta"):  # no time is lost on initial weights
         policy = Policy(config)

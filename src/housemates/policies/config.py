@@ -66,7 +66,7 @@ class PolicyConfig:
     branches: bool = False
     """Whether the latent is no input but chooses one of as many memories, actors and critics behind the shared encoder."""
     latent_logit_std: float = 0.0
-    """How strongly behaviours prefer different decisions before anything is learnt: the standard deviation of what each
+    """How strongly behaviours prefer different decisions before training: the standard deviation of what each
     latent adds to the logits, a table that learns like all weights; 0 for none, as in the paper."""
     privileged: int = 0
     """Numbers that only the critic sees in training, beside the memory; 0 for an ordinary critic."""

@@ -190,7 +190,7 @@ NEAR = 0.5
 """Added to distances before inversion, metres: close things stand out, and nothing is divided by zero."""
 PLACE_FEATURES = 6
 SLICE = 1 << 21
-"""Pixels encoded at once: beyond 16 MB a buffer is mapped anew by the system each time, which halves the speed at 128 x 128."""
+"""Pixels encoded at once: beyond 16 MB a buffer is mapped again each time, which halves the speed at 128 x 128."""
 EMBEDDING = 64
 """Width of the vectors' embedding beside a picture."""
 

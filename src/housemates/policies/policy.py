@@ -53,7 +53,7 @@ class Places:
         self.place[order] = line * self.most + rank
 
     def spread(self, x: Tensor) -> Tensor:
-        """Rows [n, ...] in their places [K, most, ...]; empty places are zero, and nobody reads what becomes of them."""
+        """Rows [n, ...] in their places [K, most, ...]; empty places are zero, and what becomes of them is not read."""
         table = x.new_zeros(self.branches * self.most, *x.shape[1:])
         return table.index_copy(0, self.place, x).unflatten(0, (self.branches, self.most))
 

@@ -15,7 +15,7 @@ from housemates.policies.policy import Action, Places, Policy, finish, recur
 
 
 class StackedPolicies:
-    """Copies of N policies' weights; `refresh` after the policies have learnt."""
+    """Copies of N policies' weights; `refresh` after the policies have changed."""
 
     def __init__(self, policies: Sequence[Policy]) -> None:
         config = policies[0].config

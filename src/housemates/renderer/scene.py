@@ -151,7 +151,7 @@ def _packed_colour(colour: np.ndarray) -> np.ndarray:
 
 
 def _blocks(points: np.ndarray, radius: np.ndarray) -> np.ndarray:
-    """Spheres as flat blocks of x, y, z, radius x 8, padded with spheres nobody sees."""
+    """Spheres as flat blocks of x, y, z, radius x 8, padded with spheres that are never seen."""
     count = -(-len(points) // 8) * 8
     table = np.full((count, 4), PADDING, np.float32)
     table[: len(points), :3], table[: len(points), 3] = points, radius

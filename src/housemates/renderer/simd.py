@@ -20,7 +20,7 @@ inner = njit(cache=True, nogil=True, error_model="numpy", _nrt=False, forceinlin
 spliced = njit(cache=True, nogil=True, error_model="numpy", _nrt=False, inline="always")
 """The same for a piece that calls large kernels: it is never compiled by itself, which would compile all those once more."""
 ZERO, ONE, THREE, SIX, EIGHT = (np.int64(value) for value in (0, 1, 3, 6, 8))
-"""Numba compiles a kernel anew for every literal it is called with, unless the literal wears a type."""
+"""Numba compiles a kernel again for every literal it is called with, unless the literal has a type."""
 _F32, _I32 = ir.FloatType(), ir.IntType(32)
 _VF, _VI, _VB = ir.VectorType(_F32, WIDTH), ir.VectorType(_I32, WIDTH), ir.VectorType(ir.IntType(1), WIDTH)
 _KINDS = {"float32x8": _VF, "int32x8": _VI, "bool8": _VB}

@@ -175,15 +175,15 @@ def _jobs(rows: Rows, sources: Sequence[Source], seed: int) -> list[tuple[str, s
 
     for task in paper.in_order(rows.distinct("task")):
         mine = rows.only(task=task)
-        strangers, crossed = mine.only(evaluation="zsc"), mine.only(evaluation="crossplay")
+        held_out, crossed = mine.only(evaluation="zsc"), mine.only(evaluation="crossplay")
         if len(mine.only(evaluation=("zsc", "train_pop"))):
             add("success", "success by method", lambda t=task: success_by_method(rows, t, seed))
-        if len(strangers):
+        if len(held_out):
             add("partners", "success by partner", lambda t=task: success_by_partner(rows, t))
-        for seen in strangers.distinct("observations"):
+        for seen in held_out.distinct("observations"):
             add("heat_map", f"who does what ({seen})", lambda t=task, o=seen: heat_map(rows, t, o), f"_{seen}")
-        if len(strangers) or len(crossed):
-            shown = crossed if len(crossed) else strangers
+        if len(held_out) or len(crossed):
+            shown = crossed if len(crossed) else held_out
             add("cross_play", "agents with partners", lambda t=task, e=shown: cross_play(e, t))
         if any(curve.task == task for curve in logs):
             add("curves", "learning curves", lambda t=task: learning_curves(logs, t))

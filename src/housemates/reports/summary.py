@@ -175,9 +175,9 @@ def references(rows: Rows, task: str) -> dict[str, float]:
 def headline(rows: Rows, seed: int = 0, resamples: int = RESAMPLES) -> list[str]:
     """The result in a sentence for each task: success of every method with held-out partners, and what to compare it with."""
     told = []
-    strangers = rows.only(evaluation="zsc")
-    for task in paper.in_order(strangers.distinct("task")):
-        here = strangers.only(task=task)
+    held_out = rows.only(evaluation="zsc")
+    for task in paper.in_order(held_out.distinct("task")):
+        here = held_out.only(task=task)
         several = len({seen for *_, seen, _ in groups(here)}) > 1
         said = []
         for _, method, seen, mine in groups(here):
@@ -197,8 +197,8 @@ def headline(rows: Rows, seed: int = 0, resamples: int = RESAMPLES) -> list[str]
 
 def few_episodes(rows: Rows) -> list[str]:
     """A warning if the held-out partners were met in too few episodes for a result."""
-    strangers = rows.only(evaluation="zsc")
-    episodes = len(strangers.distinct("episode"))
+    held_out = rows.only(evaluation="zsc")
+    episodes = len(held_out.distinct("episode"))
     if not 0 < episodes < FEW_EPISODES:
         return []
     return [
@@ -215,8 +215,8 @@ def label(method: str) -> str:
 
 def zero_shot_table(rows: Rows, seed: int = 0, resamples: int = RESAMPLES) -> Table:
     """How every method does with held-out partners: mean, IQM with interval, the worst partners, how episodes end."""
-    strangers, lines = rows.only(evaluation="zsc"), []
-    for task, method, seen, mine in groups(strangers):
+    held_out, lines = rows.only(evaluation="zsc"), []
+    for task, method, seen, mine in groups(held_out):
         found = scores(mine)
         lines.append(
             (
@@ -245,7 +245,7 @@ def zero_shot_table(rows: Rows, seed: int = 0, resamples: int = RESAMPLES) -> Ta
         "learned partners, and of episodes. With n=1 it says nothing about other seeds.",
         "BR-Prox [95 %]: success as a share of the best response's, capped at 1; partners without one are left out. "
         "'k above': with k partners agents do better than the best response, whose bound is too low there.",
-        *about_bdp(strangers),
+        *about_bdp(held_out),
         *explain(lines),
     )
     return Table("zero_shot", "Zero-shot: how well agents work with partners they never met", columns, tuple(lines), notes)
@@ -292,10 +292,10 @@ def control_table(rows: Rows) -> Table:
 
 def comparison_table(rows: Rows, seed: int = 0, resamples: int = RESAMPLES) -> Table:
     """Every two methods with the same held-out partners in the same episodes; the paper's own method first."""
-    strangers = rows.only(evaluation="zsc")
+    held_out = rows.only(evaluation="zsc")
     lines: list[tuple[str | Cell, ...]] = []
-    for task in paper.in_order(strangers.distinct("task")):
-        found = [(m, seen, scores(mine), marks_of(mine)) for _, m, seen, mine in groups(strangers.only(task=task))]
+    for task in paper.in_order(held_out.distinct("task")):
+        found = [(m, seen, scores(mine), marks_of(mine)) for _, m, seen, mine in groups(held_out.only(task=task))]
         found.sort(key=lambda item: item[0] != "bdp")
         for (m, seen, a, marks), (other, seen_too, b, marks_too) in combinations(found, 2):
             same = seen == seen_too or m in paper.OWN_OBSERVATIONS or other in paper.OWN_OBSERVATIONS
@@ -319,7 +319,7 @@ def comparison_table(rows: Rows, seed: int = 0, resamples: int = RESAMPLES) -> T
         "Difference of zero-shot success in points, paired by partner and episode. P(improvement): how often a seed of the "
         "first beats a seed of the second with the same partner. "
         f" {resamples:,} resamples of seeds, training runs of partners, episodes.",
-        *trained_with(strangers),
+        *trained_with(held_out),
         *explain(lines),
     )
     return Table("comparisons", "Methods compared", columns, tuple(lines), notes)
@@ -378,8 +378,8 @@ def run_table(rows: Rows) -> Table:
     for task, method, seen, group in groups(entrants.only(control=("", "blind", "random"))):
         for run in group.distinct("agent_run"):
             mine = group.only(agent_run=run)
-            strangers = mine.only(evaluation="zsc")
-            asked = "yes" if strangers["zero_shot"].all() else "NO †"
+            held_out = mine.only(evaluation="zsc")
+            asked = "yes" if held_out["zero_shot"].all() else "NO †"
             counts = [len(by_partner(mine.only(evaluation=e))) for e in ("train_pop", "zsc")]
             lines.append(
                 (
@@ -393,7 +393,7 @@ def run_table(rows: Rows) -> Table:
                     *_stages(mine),
                     *map(str, counts),
                     f"{len(mine):,}",
-                    asked if len(strangers) else "-",
+                    asked if len(held_out) else "-",
                     ", ".join(mine.distinct("environment")),
                 )
             )

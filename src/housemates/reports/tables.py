@@ -231,8 +231,8 @@ def architecture_table(rows: Rows) -> Table:
 def type_table(rows: Rows) -> Table:
     """Table 5: zero-shot success by the type of the held-out partner, percent."""
     title = "Table 5. Zero-shot success by the type of the held-out partner, percent"
-    strangers = rows.only(evaluation="zsc")
-    kinds = {"scripted": ("scripted", scripted(strangers)), "learned": ("learned", learned(strangers))}
+    held_out = rows.only(evaluation="zsc")
+    kinds = {"scripted": ("scripted", scripted(held_out)), "learned": ("learned", learned(held_out))}
     methods = with_literal(paper.GAIN_METHODS, rows)
     return _table("table5", title, methods, paper.BY_TYPE, kinds, _tasks(rows), success_cell)
 
@@ -277,8 +277,8 @@ def marks_of(rows: Rows) -> str:
     """Signs for what a reader must know of a cell that averages these rows."""
     if not len(rows):
         return ""
-    strangers, trained = rows["evaluation"] == "zsc", rows.take(rows["decisions"] > 0)
-    found = NOT_ZERO_SHOT if (strangers & ~rows["zero_shot"]).any() else ""
+    held_out, trained = rows["evaluation"] == "zsc", rows.take(rows["decisions"] > 0)
+    found = NOT_ZERO_SHOT if (held_out & ~rows["zero_shot"]).any() else ""
     if not len(trained):
         return found
     steps = steps_of(trained)
@@ -295,8 +295,8 @@ def _differ(budgets: np.ndarray) -> bool:
 
 def _met_others(rows: Rows) -> bool:
     """Whether the runs of these rows met different partners, or the same in other episodes; populations are a run's own."""
-    strangers = rows.take(rows["evaluation"] != "train_pop")
-    met = [strangers.only(agent_run=run) for run in strangers.distinct("agent_run")]
+    held_out = rows.take(rows["evaluation"] != "train_pop")
+    met = [held_out.only(agent_run=run) for run in held_out.distinct("agent_run")]
     games = [set(zip(mine["partner"].tolist(), mine["episode"].tolist(), strict=True)) for mine in met]
     return any(other != games[0] for other in games[1:])
 

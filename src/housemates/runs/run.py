@@ -82,9 +82,9 @@ class Run:
     stages: tuple[int, ...] = (1,)
     """Which stages this run trains: 1 the population, 2 the coordination agent."""
     population: tuple[str, ...] = ()
-    """Whom stage 2 trains with, as they were named; empty for the population of stage 1."""
+    """The partners of stage 2, as they were named; empty for the population of stage 1."""
     zero_shot: bool = True
-    """Whether the partners of stage 2 are such that holdouts are strangers to the agent."""
+    """Whether the partners of stage 2 are such that the evaluation's partners are held out from it."""
     settings: Any = None
     """The method's own settings, a dataclass; plain values by name where the method is not known here."""
 
@@ -122,7 +122,7 @@ class Run:
 
 
 def create(folder: Path, run: Run) -> None:
-    """Begin a run: write its config (and whom stage 2 trains with, if named) into a folder that holds no run yet."""
+    """Begin a run: write its config (and the partners of stage 2, if named) into a folder that holds no run yet."""
     if is_run(folder):
         raise ValueError(f"{folder} holds a run already - continue it with --resume {folder}, or choose another --out")
     spec, partners = find_method(run.method), resolve_all(run.population, run.task)
@@ -188,7 +188,7 @@ def check_versions(run: Run, folder: Path) -> None:
     here, there = vars(Versions()), vars(run.versions)
     for name, version in there.items():
         if here[name] != version:
-            raise ValueError(f"{folder} was trained with {name} {version}, here is {here[name]} - install that, or start anew")
+            raise ValueError(f"{folder} was trained with {name} {version}, here is {here[name]} - install that, or start again")
 
 
 def work(
@@ -278,7 +278,7 @@ def make_trainer(
 
 
 def partners_of(folder: Path) -> list[Agent]:
-    """Whom the coordination agent of a run trains with; noted in its folder before it begins."""
+    """The partners that the ego agent of a run trains with; noted in its folder before it begins."""
     listed = RunFolder(folder).partners
     if not listed.is_file():
         write_partners(listed, population(folder), folder)

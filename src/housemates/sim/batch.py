@@ -125,7 +125,7 @@ class Batch:
         return (self.state.action == MUST_DECIDE) & self.state.controllable & ~self.state.over[:, None]
 
     def step(self, actions: np.ndarray, max_ticks: int = 0) -> Step:
-        """Give actions [E, R] to the robots that must decide, then run every home until somebody there must decide again.
+        """Give actions [E, R] to the robots that must decide, then run every home until a robot there must decide again.
 
         Actions of busy robots are ignored; -1 leaves a deciding robot waiting. `max_ticks` > 0 bounds the steps.
         """
@@ -153,7 +153,7 @@ class Batch:
         return self.step(np.full((self.size, self.robots), -1) if actions is None else actions, max_ticks=1)
 
     def control(self, actions: np.ndarray) -> Step:
-        """One simulation step under low-level actions [E, R, numbers] (see `control`); everybody decides again after it.
+        """One simulation step under low-level actions [E, R, numbers] (see `control`); all robots decide again after it.
 
         Robots with a script follow it with their skills.
         """
@@ -234,7 +234,7 @@ class Batch:
         return self.cameras_of(self.pixels)
 
     def cameras_of(self, pixels: int) -> Cameras:
-        """The head cameras for pictures of a size; packing the homes for the renderer is put off until somebody looks."""
+        """The head cameras for pictures of a size; packing the homes for the renderer is put off until a picture is wanted."""
         if pixels not in self._cameras:
             self._cameras[pixels] = self.new_cameras(pixels, threads=self.threads)
         return self._cameras[pixels]

@@ -167,7 +167,7 @@ def touches(world, s, i, hand, turned, place):
 
 @njit(cache=True, nogil=True)
 def grasp(world, s, r, hand, turned, place):
-    """Robot r's empty hand takes the nearest object it touches, if nobody has it and no closed door is between."""
+    """Robot r's empty hand takes the nearest object it touches, if no robot has it and no closed door is between."""
     best, chosen = np.inf, -1
     for i in range(2):
         box = s.inside[i]
@@ -260,7 +260,7 @@ def release(world, supports, s, r, place, cells):
 
 @njit(cache=True, nogil=True)
 def achieve(world, s, r):
-    """Whether what robot r has just done is a sub-goal that nobody had achieved; it is then this robot's."""
+    """Whether what robot r has just done is a sub-goal that was not achieved before; it is then this robot's."""
     action, reached = s.executed[r], -1
     if PICK <= action < PICK_END:
         reached = world.task[0].subgoal_of[PICKING, action - PICK]

@@ -1,6 +1,6 @@
 """Observations as a table: shape, type, bounds and kernel of each sensor, and how partners are taken out of what it tells.
 
-Everybody reads `SENSORS`: the batch, spaces, policies, controls, datasets, the command line. A user adds one with
+All readers use `SENSORS`: the batch, spaces, policies, controls, datasets, the command line. A user adds one with
 `register_sensor`. Values are written into buffers that the caller owns; pictures are drawn by `cameras`.
 
 The `state` vector is the paper's (appendix C.3): the arm joints, is_holding, then (distance, heading) of both objects' start

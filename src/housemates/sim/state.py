@@ -52,7 +52,7 @@ def state_type(joints: int) -> np.dtype:
             ("inside", "i1", (2,)),  # Which of the three openable receptacles it lies in, -1 none.
             ("approach", "i2", (2, 4)),  # Approach cells of the place where it last lay.
             ("door", "f8", (3,)),  # Joint values of fridge, right drawer, left drawer.
-            ("done_by", "i1", (6,)),  # Which robot achieved each sub-goal, -1 nobody yet.
+            ("done_by", "i1", (6,)),  # Which robot achieved each sub-goal, -1 none yet.
             ("action", "i1", (MOST_ROBOTS,)),  # The running action, MUST_DECIDE if none.
             (
                 "executed",
@@ -146,7 +146,7 @@ def blank(count: int, kind: np.dtype) -> np.ndarray:
 
 
 def copy_of(records: np.ndarray) -> np.ndarray:
-    """A copy of records whose bytes are all decided: those between the fields, which belong to nobody, are zero."""
+    """A copy of records whose bytes are all decided: those between the fields are zero."""
     copied = np.zeros(records.shape, records.dtype)
     copied[...] = records
     return copied

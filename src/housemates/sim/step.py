@@ -1,4 +1,4 @@
-"""One simulation step of one home, and many of them until somebody must decide."""
+"""One simulation step of one home, and many of them until a robot must decide."""
 
 from __future__ import annotations
 
@@ -223,7 +223,7 @@ def effects(world, s):
 
 @kernel
 def task_is_done(episode, s):
-    """Whether every target object lies within SUCCESS_RADIUS of its goal and nobody holds it."""
+    """Whether every target object lies within SUCCESS_RADIUS of its goal and no robot holds it."""
     for i in range(2):
         d = 0.0
         for k in range(3):
@@ -283,7 +283,7 @@ def tick(world, s, rules):
 
 @kernel
 def end_step(world, s, rules, new):
-    """How a step ends after everybody has moved and acted, under skills and low-level control alike: who is interrupted,
+    """How a step ends after all robots have moved and acted, under skills and low-level control alike: who is interrupted,
     whether the episode is over, what is paid. new: sub-goals achieved in it. Returns the outcome, 0 if the episode goes on."""
     outcome, touched, robots = 0, False, s.robots
     for r in range(robots):
@@ -313,7 +313,7 @@ def somebody_waits(s):
 
 @kernel
 def advance(shares, thread, world, state, ended, rules, actions, trace, traced, told, max_ticks, stored, autoreset):
-    """A thread's homes: start the given actions, then tick each home until somebody must decide or the episode ends.
+    """A thread's homes: start the given actions, then tick each home until a robot must decide or the episode ends.
 
     trace [E, T] TRACE receives every step of this call as far as there is room, traced [E] how many there were.
     """

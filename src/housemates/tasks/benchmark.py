@@ -1,6 +1,6 @@
 """The episodes of benchmark version 1: those that come with the package, and the hashes of all others.
 
-`python -m housemates.tasks.benchmark` makes every home and every episode anew and says where they differ from the manifest;
+`python -m housemates.tasks.benchmark` makes every home and every episode again and says where they differ from the manifest;
 with `--write` it writes the package's files, which is how a new version of the benchmark is made.
 """
 
@@ -68,7 +68,7 @@ def packaged_episodes(task: str, split: str) -> Episodes | None:
 
 
 def main(write: bool) -> int:
-    """Make the whole benchmark anew; returns how many of its hashes differ from the manifest's (all are written if asked)."""
+    """Make the whole benchmark again; returns how many of its hashes differ from the manifest's (all are written if asked)."""
     from housemates.homes.generate import SPLITS
     from housemates.homes.splits import make_split
     from housemates.tasks.episodes import SHIPPED, make_episodes

@@ -54,7 +54,7 @@ SOURCES = (
 def load_episodes(
     task: str, split: str, *, homes: Sequence[Home] | None = None, clutter: int = 0, progress: Progress | None = None
 ) -> Episodes:
-    """The episodes of a task in a split, with approach cells, and where nobody trains with the robots' starts.
+    """The episodes of a task in a split, with approach cells, and in splits that are not trained on with the robots' starts.
 
     homes: the split's homes, if they are loaded already. progress(done, count) is called while episodes are made.
     """
@@ -77,7 +77,7 @@ def load_episodes(
             "please report it with this machine's processor; results from here cannot be compared bit for bit",
             file=sys.stderr,
         )
-    # Another process may have made them meanwhile; a folder that is whole is left alone, since somebody may be reading it.
+    # Another process may have made them meanwhile; a folder that is whole is left alone, since it may be in use.
     if (found := _cached(folder, task, split, homes)) is not None:
         return found
     save_episodes(folder, made)

@@ -67,7 +67,7 @@ def resolve_task(task: str | Task) -> Task:
 
 
 def known_task(name: str) -> Task | None:
-    """The task of that name, None if nobody here knows it: rows and recordings may come from elsewhere."""
+    """The task of that name, None if it is not known here: rows and recordings may come from elsewhere."""
     return TASKS[name] if name in TASKS else TASKS.everything().get(name)
 
 

@@ -81,7 +81,7 @@ PROBE_SEED = 900_001
 FEW = 0.25
 """An agent that does less than this share of the sub-goals leaves the work to its partners."""
 SUCCESSFUL = 0.3
-"""Below this share of successful episodes in training nobody does the work yet."""
+"""Below this share of successful episodes in training the task is not learned yet."""
 
 
 def standing_partner(

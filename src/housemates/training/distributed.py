@@ -152,7 +152,7 @@ class Group:
         return self.sum(float(value)) > 0
 
     def gather(self, values: np.ndarray) -> np.ndarray:
-        """Everybody's rows [n, ...] one after the other, by rank, as float64."""
+        """The rows [n, ...] of all workers one after the other, by rank, as float64."""
         if self.alone:
             return values
         counts = np.zeros(self.size)
@@ -252,7 +252,7 @@ def pausing() -> list[int]:
 
 
 def give_up(reason: str) -> bool:
-    """Tell whoever launched this worker why the whole group ends; False if nobody did, and the error is one's own to raise.
+    """Tell whoever launched this worker why the whole group ends; False if there is none, and the error must be raised.
 
     Workers that end so do not count as lost: what went wrong would go wrong again.
     """

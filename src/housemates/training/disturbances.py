@@ -1,6 +1,6 @@
 """Disturbed partners in stage 2: in a share of the episodes a partner stops, does not react, errs or dawdles.
 
-Beside a population that often does the task alone an agent learns to stand aside, and fails with everybody else. Where
+Beside a population that often does the task alone an agent learns to stand aside, and fails with all other partners. Where
 partners may stop at any time it cannot. Only robots that do not learn are disturbed, so stage 1 is as it was. A disturbed
 partner is still a member of the population: never one of the scripts of the evaluation, and never still from the start.
 """
@@ -33,7 +33,7 @@ class Disturbances:
     """How many partners are disturbed, and how."""
 
     share: float = 0.0
-    """Of the robots that do not learn, drawn anew for each episode; 0 for none."""
+    """Of the robots that do not learn, drawn again for each episode; 0 for none."""
     ramp: float = 0.4
     """Share of the training in which all others freeze as well, fewer and fewer of them: the agent first learns to work by
     itself, so that there is something to coordinate."""

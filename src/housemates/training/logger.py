@@ -47,7 +47,7 @@ class Record:
             self.sinks.append(_wandb(self.folder, self.title, self.config or {}, self.stack))
         if importlib.util.find_spec("tensorboard") is not None:
             self.sinks.append(_tensorboard(StageFolder(self.folder).tensorboard, self.stack))
-        # Nobody stops training by closing the terminal it writes to.
+        # Closing the terminal that training writes to does not stop it.
         self.stack.enter_context(suppress(OSError))
         self.sinks.append(_until_closed(_console(self.title, self.budget, self.stack)))
         return self

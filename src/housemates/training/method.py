@@ -23,7 +23,7 @@ class Method(Protocol):
     """The contract between the trainer and a method."""
 
     policies: list[Policy]
-    """Everybody who plays; those that learn are changed in place."""
+    """All that play; those that learn are changed in place."""
     trains: list[bool]
     """Which of them learn."""
     needs: tuple[str, ...]

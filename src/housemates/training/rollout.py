@@ -88,7 +88,7 @@ class Finished:
     subgoals: list[np.ndarray] = field(default_factory=list)
     """[2] each: sub-goals achieved, and those of them achieved by robots that learn."""
     disturbed: list[np.ndarray] = field(default_factory=list)
-    """The largest KINDS index among the robots: 0 if nobody was disturbed."""
+    """The largest KINDS index among the robots: 0 if none was disturbed."""
 
     def add(self, batch: Batch, done: np.ndarray, slots: Slots, disturber: Disturber | None = None) -> None:
         """Note the homes [E] bool whose episode, played by these slots, has just ended."""
@@ -116,7 +116,7 @@ class Collector:
     def __init__(
         self, batch: Batch, players: list[Learner], slots: Slots, disturber: Disturber | None = None, fused: bool = False
     ) -> None:
-        """disturber: who disturbs the robots that do not learn, None for nobody; fused: see `agents.actors.grouped`."""
+        """disturber: who disturbs the robots that do not learn, None for no disturbance; fused: see `agents.actors.grouped`."""
         self.batch, self.players, self.disturber = batch, players, disturber
         self.slots, self.pending = slots.copy(), slots.copy()
         shape = (batch.size, batch.robots)
@@ -148,7 +148,7 @@ class Collector:
             self._ask()
         while True:
             before = self.actors.clock()
-            # Homes run until somebody decides, each as long as that takes; counted in steps they go on side by side.
+            # Homes run until a robot decides, each as long as that takes; counted in steps they go on side by side.
             step = self.batch.step(self.actions, max_ticks=1 if steps else 0)
             self.seconds["simulation"] += self.actors.clock() - before
             self._close(step)
@@ -170,7 +170,7 @@ class Collector:
                 return finished
 
     def refresh(self) -> None:
-        """Players have learnt, or were loaded."""
+        """Policies have changed, or were loaded."""
         self.actors.refresh()
 
     @property

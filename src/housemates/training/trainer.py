@@ -212,7 +212,7 @@ class Trainer:
         return self.collector.collect(wanted, steps=self.config.rollout_steps).arrays()
 
     def _update(self) -> tuple[dict[str, Any], int]:
-        """Improve every learner; returns what is logged (means over the learners) and how many decisions were learnt from."""
+        """Improve every learner; returns what is logged (means over the learners) and how many decisions were used."""
         streams, row = self.batch.size * self.batch.robots, {}
         closed, self.trouble = 0, ""
         learners = sum(p.store is not None for p in self.players)

@@ -56,7 +56,7 @@ def everybody(more: Sequence[Agent] = ()) -> dict[str, Agent]:
 
 
 def lent(run: Path) -> list[str]:
-    """Whom the folder of a run offers, as names for `resolve`: its agent first, then its population, if it has them yet."""
+    """What the folder of a run offers, as names for `resolve`: its agent first, then its population, if it has them yet."""
     place = RunFolder(run)
     if not place.exists():
         return []
@@ -131,7 +131,7 @@ class Game:
         self.queue = [after] if near and after is not None else [entity] if after is None else [entity, after]
         closed = self._closed_around(entity)
         if closed is not None and after is not None:
-            # Nobody can pick what is behind a closed door: it is opened first.
+            # An object behind a closed door cannot be picked: the door is opened first.
             self.queue = [ENTITIES.index(OPENABLE[closed]), OPEN + closed, *self.queue]
         self._cut = True
         self._keys.clear()
@@ -333,7 +333,7 @@ def actors_of(batch: Batch, team: Sequence[Agent]) -> Actors:
 def _script_of(recording: Recording, batch: Batch, robot: int) -> Agent:
     """The script that a robot of a recording follows."""
     if batch.state.controllable[0, robot]:
-        raise Refused(f"the recording does not say who robot {robot} was - choose somebody for it")
+        raise Refused(f"the recording does not say who robot {robot} was - choose a partner for it")
     name = {number: name for name, number in SCRIPTS.items()}[int(batch.state.script[0, robot])]
     return Agent(recording.header["robots"][robot], "script", script=name)
 

@@ -40,7 +40,7 @@ FRAME = {
     "held": ("i1", ("robots",)),  # object in the hand, -1 none
     "action": ("i1", ("robots",)),  # running action, -1 none
     "executed": ("i1", ("robots",)),  # action of the last step
-    "done_by": ("i1", (MOST_SUBGOALS,)),  # robot that reached each sub-goal, -1 nobody, -2 no such sub-goal
+    "done_by": ("i1", (MOST_SUBGOALS,)),  # robot that reached each sub-goal, -1 none, -2 no such sub-goal
 }
 """Fields of a frame in their order: type and shape."""
 DEPTH = "depth"

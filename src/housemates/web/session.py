@@ -43,7 +43,7 @@ class Snapshot(NamedTuple):
     frame: np.ndarray
     """The record of `encode_frame`; its number is set for each client."""
     pictures: bytes
-    """Head pictures for clients that want them; empty if nobody does."""
+    """Head pictures for clients that want them; empty if none does."""
     events: int
     """How many events there have been."""
     decisions: tuple[dict[str, Any], ...]
@@ -174,7 +174,7 @@ class Session:
             self._call(self._notify)
 
     def _wait(self, beat: float) -> None:
-        """Until the next beat, or until somebody asks for something."""
+        """Until the next beat, or until a command arrives."""
         with self._wake:
             if self._commands or self._closed:
                 return

@@ -131,7 +131,7 @@ def _check_header(header: Mapping[str, Any]) -> None:
     for event in events:
         whole = all(isinstance(event[key], int) for key in ("tick", "robot"))
         if not whole or not 0 <= event["tick"] <= steps or not -1 <= event["robot"] < len(robots):
-            raise ValueError("an event of nobody, or out of time")
+            raise ValueError("an event of no robot, or out of time")
         if event["kind"] not in KINDS or not isinstance(event["what"], str) or len(event["what"]) > 100:
             raise ValueError("an event of an unknown kind")
 
