@@ -16,7 +16,7 @@ from housemates.envs.vector import HomesEnv, make_vec
 from housemates.sim.state import OUTCOMES
 
 try:
-    from stable_baselines3.common.vec_env import VecEnv  # ty: ignore[import-not-found]
+    from stable_baselines3.common.vec_env import VecEnv
 except ImportError as error:
     raise ImportError("housemates.envs.sb3 needs stable-baselines3 - run: pip install stable-baselines3") from error
 
