@@ -26,6 +26,7 @@ def nowhere(tmp_path, monkeypatch) -> Path:
     """An empty working folder in which no dataset is found."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOUSEMATES_DATA", str(tmp_path / "data"))
+    monkeypatch.delenv("HOUSEMATES_SHARED", raising=False)
     return tmp_path
 
 

@@ -9,7 +9,7 @@ WRONG = {
     "train --method bpd": "no method 'bpd' - did you mean 'bdp'? (one of your own: --method package.module:Class)",
     "train --task tidyhouse": f"no task 'tidyhouse' - did you mean 'tidy_house'? {OWN}",
     "train --task=tidyhouse": f"no task 'tidyhouse' - did you mean 'tidy_house'? {OWN}",
-    "train --preset smok": "no preset 'smok' - did you mean 'smoke'?",
+    "train --preset smok": f"no preset 'smok' - did you mean 'smoke'? {OWN}",
     "train --stage 3": "--stage 3 - choose one of: 1, 2",
     "train --seed x": "--seed x - it must be a whole number",
     "train --hours soon": "--hours soon - it must be a number",

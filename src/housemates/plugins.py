@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Iterable
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from housemates.config import nearest
 
@@ -74,6 +74,9 @@ def _import(place: str) -> Any:
 class Table(dict[str, Thing], Generic[Thing]):
     """Things by name, those of the package first; users add theirs with `register`, `use` or an entry point."""
 
+    hint: ClassVar[str] = "--use package.module"
+    """How a user names one of their own, for errors."""
+
     def __init__(self, what: str, group: str, kind: type[Thing], own: Iterable[Thing]) -> None:
         """what: the word for one of them; group: of entry points; own: those of the package, which cannot be replaced."""
         super().__init__({thing.name: thing for thing in own})
@@ -108,7 +111,7 @@ class Table(dict[str, Thing], Generic[Thing]):
             raise ValueError(f"{what} - name it: --{self.what} {name}")
         if name not in self:
             choices = [*self, *(one for one in _offered(self.group) if one not in self)]
-            raise ValueError(f"no {self.what} '{name}' - {nearest(name, choices)} (one of your own: --use package.module)")
+            raise ValueError(f"no {self.what} '{name}' - {nearest(name, choices)} (one of your own: {self.hint})")
         return self[name]
 
     def named(self, text: str) -> Thing:

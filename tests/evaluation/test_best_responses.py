@@ -131,7 +131,7 @@ def test_a_best_response_has_one_partner(team, tmp_path, capsys):
 
 
 def test_other_methods_still_refuse_holdouts():
-    with pytest.raises(ValueError, match=r"script/noop.*holdout"):
+    with pytest.raises(ValueError, match=r"script/noop.*held out"):
         check_partners([scripted("noop")])
     assert not check_partners([scripted("noop")], one=True)
 

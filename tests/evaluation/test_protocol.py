@@ -46,7 +46,7 @@ def test_members_of_a_team_meet_strangers_on_request(tmp_path):
 
 def test_a_stranger_that_took_part_in_the_training_is_refused(tmp_path):
     run = small_run(tmp_path / "pbt", "pbt")
-    with pytest.raises(ValueError, match=r"pbt/agent.*trained.*stranger"):
+    with pytest.raises(ValueError, match=r"pbt/agent.*trained.*held out"):
         run_pairs(run, [learned(run / "stage1" / "members" / "01", "copy")])
 
 

@@ -53,6 +53,6 @@ def test_a_report_shows_best_responses_without_making_them_rivals(tmp_path):
     assert {row[1] for row in tables["runs"].texts()} == {"SP"}
     assert "1 of 11" in tables["zero_shot"].texts()[0][-1]
     text = (tmp_path / "out" / "tables.md").read_text()
-    assert text.splitlines()[2].startswith("Tidy House: SP; 11 unseen partners")
+    assert text.splitlines()[2].startswith("Tidy House, success with 11 held-out partners")
     assert best_responses(rows_of(join_rows([answer, team]))) == {("gt_coord-state-100", "1"): 1.0}
     assert np.isfinite(tables["zero_shot"].rows[0][-1].low)

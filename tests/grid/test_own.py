@@ -94,7 +94,7 @@ def test_a_setting_of_ones_own_method_is_checked_by_its_name():
 
 
 def test_the_plan_of_a_grid_with_ones_own_method_and_task_is_printed(capsys):
-    words = ["--grid", "smoke", "--methods", "my_lab:Twins", "--tasks", "clear_table", "--use", "my_lab", "--plan"]
+    words = ["--grid", "smoke", "--methods", "my_lab:Twins", "--tasks", "clear_table", "--use", "my_lab", "--plan", "--cells"]
     assert main(["benchmark", "--out", "grid", *words]) == 0
     assert "my_lab.Twins-clear_table-smoke-0" in capsys.readouterr().out
 

@@ -10,7 +10,8 @@ from housemates.homes.replicacad.download import AssetError, download_replicacad
 def nowhere(tmp_path, monkeypatch):
     """A working folder without data."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("HOUSEMATES_DATA", raising=False)
+    for name in ("HOUSEMATES_DATA", "HOUSEMATES_SHARED"):
+        monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOUSEMATES_CACHE", str(tmp_path / "cache"))
     return tmp_path
 

@@ -113,13 +113,13 @@ def test_pictures_of_two_sizes_are_refused(tmp_path):
 
 @pytest.mark.parametrize("name", ["noop", "first_half", "second_half"])
 def test_scripted_holdouts_are_refused(name):
-    with pytest.raises(ValueError, match=f"script/{name} is a holdout"):
+    with pytest.raises(ValueError, match=f"script/{name} is held out"):
         check_partners([scripted(name)])
 
 
 def test_learned_holdouts_are_refused(partners, tmp_path):
     (tmp_path / "holdout.json").write_text("{}")
-    with pytest.raises(ValueError, match="is a holdout"):
+    with pytest.raises(ValueError, match="is held out"):
         check_partners(partners)
 
 

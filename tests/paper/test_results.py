@@ -16,7 +16,8 @@ from housemates.tasks.episodes import load_episodes
 from housemates.training.trainer import environment_hash
 
 ROOT = Path(__file__).resolve().parents[2]
-FILES = sorted((ROOT / "results").glob("*/*.parquet"))
+FILES = sorted((ROOT / "results").glob("*_*-*/*.parquet"))
+"""By task and observations; other folders have tests of their own."""
 BEST = ROOT / "results" / "best_responses-tidy_house.parquet"
 LABELS = {"SP": "sp", "PBT": "pbt", "BDP": "bdp"}
 ROW = re.compile(r"^\| (SP|PBT|BDP) \| (state|depth) \| (\d) \| ([^|]+) \| ([^|]+) \| ([^|]+) \| ([^|]+) \|", re.MULTILINE)

@@ -145,7 +145,7 @@ def test_runs_that_make_no_sense_are_told(changes, told):
 
 
 def test_holdouts_are_refused_before_anything_is_written(tmp_path):
-    with pytest.raises(ValueError, match=r"script/noop.*holdout"):
+    with pytest.raises(ValueError, match=r"script/noop.*held out"):
         create(tmp_path / "run", replace(RUN, method="own", stages=(2,), population=("script/noop",)))
     assert not (tmp_path / "run").exists()
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from housemates.config import change
 from housemates.methods.bdp import BDP, BDPSeparate, BDPSettings
@@ -58,6 +58,8 @@ ANSWERS = ("begin", "pairs", "bonus", "after_update", "state", "load", "place", 
 
 class MethodTable(Table[MethodSpec]):
     """Methods by name. A user gives a `MethodSpec`, or a class that answers as `Members` does."""
+
+    hint: ClassVar[str] = "--method package.module:Class"
 
     def fits(self, thing: Any) -> bool:
         """Whether it is a specification, or a class with all answers."""
