@@ -6,8 +6,8 @@ COPY src src
 # The versions of constraints.txt, which the tests use. On a GPU machine take another base image and leave the pin of torch out.
 RUN pip install --no-cache-dir -c constraints.txt '.[web,report,video]'
 ENV HOUSEMATES_CACHE=/cache
-VOLUME ["/cache", "/work"]
-WORKDIR /work
+VOLUME ["/cache", "/data"]
+WORKDIR /data
 EXPOSE 8000
 ENTRYPOINT ["housemates"]
 CMD ["play", "--host", "0.0.0.0", "--port", "8000", "--no-browser"]

@@ -95,3 +95,13 @@ def test_the_page_tells_what_could_be_reached_with_each_partner():
         near[found[0]["method"], found[0]["observations"]].append(proximity)
     told = re.findall(r"^\| (SP|PBT|BDP) \| (state|depth) \| (0\.\d\d)", text, re.MULTILINE)
     assert {(LABELS[method], sees): value for method, sees, value in told} == {k: f"{mean(v):.2f}" for k, v in near.items()}
+
+
+@pytest.mark.parametrize("name", ["bdp-tidy_house-state-0", "sp-tidy_house-state-0", "bdp-set_table-state-0"])
+def test_the_page_of_the_look_ahead_tells_what_its_rows_say(name):
+    page = (ROOT / "docs" / "concepts" / "methods" / "lookahead.md").read_text()
+    for file in (name, f"{name}+lookahead"):
+        found = [row for row in rows(ROOT / "results" / "lookahead-dev" / f"{file}.parquet") if row["evaluation"] == "zsc"]
+        assert {row["split"] for row in found} == {"dev"}
+        ends = [100 * mean(row[end] for row in found) for end in ("success", "collision", "timeout")]
+        assert " / ".join(f"{share:.1f}" for share in ends) in page

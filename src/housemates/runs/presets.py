@@ -113,7 +113,7 @@ PRESETS: Table[Preset] = Table(
         ),
         Preset(
             name="state",
-            purpose="develops methods without pictures; 12 million decisions, about 5 minutes of CPU time",
+            purpose="develops methods without pictures; 12 million decisions, about 6 minutes of CPU time",
             observations="state",
             training=Training(decisions=12_000_000, num_envs=256, rollout_decisions=32, ppo=RECIPE, disturbances=DISTURBED),
             methods=DIVERSITY,
@@ -121,7 +121,7 @@ PRESETS: Table[Preset] = Table(
         ),
         Preset(
             name="laptop",
-            purpose="learns from depth pictures on two cores; ten million decisions, about 20 minutes of CPU time for GT Coord",
+            purpose="learns from depth pictures on two cores; ten million decisions, about 24 minutes of CPU time for GT Coord",
             observations="depth",
             informed=True,
             training=Training(
