@@ -67,6 +67,10 @@ class Slots:
         """An independent copy."""
         return Slots(*(values.copy() for values in vars(self).values()))
 
+    def of_first_home(self) -> Slots:
+        """The team of the first home, in every home."""
+        return Slots(*(np.repeat(values[:1], len(values), axis=0) for values in vars(self).values()))
+
     def take(self, other: Slots, homes: np.ndarray) -> None:
         """Copy the rows of some homes [E] bool."""
         for mine, theirs in zip(vars(self).values(), vars(other).values(), strict=True):
