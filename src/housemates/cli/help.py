@@ -17,7 +17,7 @@ KINDS = {int: "N", float: "X", Path: "PATH", str: "NAME"}
 TOPICS = {
     "Start here": ("info", "prepare", "watch", "play"),
     "Train": ("train", "partners", "holdouts"),
-    "Evaluate": ("evaluate", "report", "diversity", "benchmark", "validity"),
+    "Evaluate": ("evaluate", "report", "submit", "diversity", "benchmark", "validity"),
     "Data": ("homes", "episodes", "data", "export", "games", "speed"),
 }
 """The commands by what a person wants."""
@@ -35,6 +35,7 @@ NEXT = {
     "holdouts": "housemates evaluate RUN",
     "diversity": "housemates report RUN",
     "report": "open the page that it names; housemates watch RUN",
+    "submit": "commit the folder of the entry, and send it as a pull request",
     "benchmark": "housemates watch FOLDER/runs/RUN",
     "watch": "housemates play",
     "play": "housemates games list",

@@ -42,6 +42,7 @@ from housemates.cli import homes as cli_homes
 from housemates.cli import partners as cli_partners
 from housemates.cli import report as cli_report
 from housemates.cli import speed as cli_speed
+from housemates.cli import submit as cli_submit
 from housemates.cli import train as cli_train
 from housemates.cli import watch as cli_games
 from housemates.cli import watch as cli_play
@@ -345,6 +346,7 @@ def commands() -> Commands:
         ),
         "diversity": cli_diversity.diversity,
         "report": cli_report.report,
+        "submit": cli_submit.submit,
         "benchmark": cli_benchmark.benchmark,
         "watch": cli_watch.watch,
         "play": cli_play.play,
