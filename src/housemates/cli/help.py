@@ -18,7 +18,7 @@ TOPICS = {
     "Start here": ("info", "prepare", "watch", "play"),
     "Train": ("train", "partners", "holdouts"),
     "Evaluate": ("evaluate", "report", "submit", "diversity", "benchmark", "validity"),
-    "Data": ("homes", "episodes", "data", "export", "games", "speed"),
+    "Data": ("homes", "episodes", "data", "export", "games", "hub", "speed"),
 }
 """The commands by what a person wants."""
 NEXT = {
@@ -40,6 +40,7 @@ NEXT = {
     "watch": "housemates play",
     "play": "housemates games list",
     "games": "housemates export --games games --out people",
+    "hub": "housemates evaluate runs/NAME, or: housemates partners card agents/NAME",
     "speed": "housemates train --preset state",
     "validity": "housemates holdouts",
 }
