@@ -111,7 +111,8 @@ class Trainer:
         disturber = None
         if stage == 2 and config.disturbances.share:
             disturber = Disturber(self.batch, config.disturbances, [config.seed, self.group.rank, DISTURBER_SEED])
-        self.collector = Collector(self.batch, self.players, slots, disturber, fused=config.learner != "torch")
+        games = config.games if stage == 2 else 1
+        self.collector = Collector(self.batch, self.players, slots, disturber, config.learner != "torch", games)
         self.clock: Callable[[], float] = time.perf_counter
         """What the log's seconds are counted with."""
         self.alone: float | None = None
