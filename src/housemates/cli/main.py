@@ -42,6 +42,7 @@ from housemates.cli import homes as cli_homes
 from housemates.cli import hub as cli_hub
 from housemates.cli import partners as cli_partners
 from housemates.cli import report as cli_report
+from housemates.cli import series as cli_series
 from housemates.cli import speed as cli_speed
 from housemates.cli import submit as cli_submit
 from housemates.cli import train as cli_train
@@ -348,6 +349,7 @@ def commands() -> Commands:
             "Partners of the zero-shot evaluation: list them, train more, train best responses.", holdouts, lists=True
         ),
         "diversity": cli_diversity.diversity,
+        "series": cli_series.series,
         "report": cli_report.report,
         "submit": cli_submit.submit,
         "benchmark": cli_benchmark.benchmark,
