@@ -29,3 +29,10 @@ def test_a_kernel_on_disk_counts_as_compiled_in_a_new_process():
 
 def test_a_plain_function_is_not_compiled():
     assert not on_disk(np.hypot.__call__)
+
+
+def test_kernels_that_wait_for_their_first_use_are_announced_once(capsys):
+    waiting = njit(lambda x: x)
+    assert announce("waiting", [waiting], 7)
+    assert not announce("waiting", [waiting], 7)
+    assert len(capsys.readouterr().err.splitlines()) == 1

@@ -1,6 +1,7 @@
 """`housemates speed`: it runs, counts what it says it counts, and writes everything down. No test looks at how fast."""
 
 import json
+import subprocess
 import time
 
 import numpy as np
@@ -189,6 +190,22 @@ def test_the_machine_can_be_written_as_json():
 
 def test_the_commit_is_a_hash_or_nothing():
     assert commit() == "" or len(commit().rstrip("+")) == 12
+
+
+def test_a_file_that_differs_from_the_commit_shows_as_a_plus(tmp_path):
+    def git(*words: str) -> None:
+        who = ["-c", "user.name=t", "-c", "user.email=t@example.org"]
+        subprocess.run(["git", *who, *words], cwd=tmp_path, check=True, capture_output=True)
+
+    (tmp_path / "sim").mkdir()
+    (tmp_path / "sim" / "batch.py").write_text("a = 1")
+    git("init")
+    git("add", ".")
+    git("commit", "-m", "first")
+    clean = commit(tmp_path)
+    assert not clean.endswith("+")
+    (tmp_path / "sim" / "batch.py").write_text("a = 2")
+    assert commit(tmp_path) == f"{clean}+"
 
 
 def test_the_real_homes_are_drawn_as_triangles(replica_cad):
