@@ -17,8 +17,8 @@ KINDS = {int: "N", float: "X", Path: "PATH", str: "NAME"}
 TOPICS = {
     "Start here": ("info", "prepare", "watch", "play"),
     "Train": ("train", "partners", "holdouts"),
-    "Evaluate": ("evaluate", "report", "diversity", "benchmark", "validity"),
-    "Data": ("homes", "episodes", "data", "export", "games", "speed"),
+    "Evaluate": ("evaluate", "report", "submit", "diversity", "benchmark", "validity"),
+    "Data": ("homes", "episodes", "data", "export", "games", "hub", "speed"),
 }
 """The commands by what a person wants."""
 NEXT = {
@@ -35,10 +35,12 @@ NEXT = {
     "holdouts": "housemates evaluate RUN",
     "diversity": "housemates report RUN",
     "report": "open the page that it names; housemates watch RUN",
+    "submit": "commit the folder of the entry, and send it as a pull request",
     "benchmark": "housemates watch FOLDER/runs/RUN",
     "watch": "housemates play",
     "play": "housemates games list",
     "games": "housemates export --games games --out people",
+    "hub": "housemates evaluate runs/NAME, or: housemates partners card agents/NAME",
     "speed": "housemates train --preset state",
     "validity": "housemates holdouts",
 }
