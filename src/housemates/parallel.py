@@ -59,13 +59,19 @@ def on_disk(kernel: Any) -> bool:
         return False
 
 
+_said: set[str] = set()
+"""Kernels that this process has announced: each batch and policy asks, and compiling takes a while."""
+
+
 def announce(name: str, kernels: Iterable[Any], seconds: float) -> bool:
-    """Say on stderr, in one line, that kernels will be compiled now and how long it takes; silent if they are compiled.
+    """Say on stderr, in one line and once a process, that kernels will be compiled now and how long it takes; silent if they
+    are compiled.
 
     `seconds` is a rough figure for one core. Returns whether it said anything.
     """
-    if all(on_disk(kernel) for kernel in kernels):
+    if name in _said or all(on_disk(kernel) for kernel in kernels):
         return False
+    _said.add(name)
     print(f"Compiling {name} kernels, once (about {seconds:.0f} s)...", file=sys.stderr, flush=True)
     return True
 
