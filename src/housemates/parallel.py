@@ -64,7 +64,8 @@ SAID: set[str] = set()
 
 
 def announce(name: str, kernels: Iterable[Any], seconds: float) -> bool:
-    """Say on stderr, in one line, that kernels will be compiled now and how long it takes; silent if they are compiled.
+    """Say on stderr, in one line and once a process, that kernels will be compiled now and how long it takes; silent if they
+    are compiled.
 
     `seconds` is a rough figure for one core. Returns whether it said anything.
     """

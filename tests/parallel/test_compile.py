@@ -14,9 +14,15 @@ def test_a_kernel_that_was_never_compiled_is_announced_in_one_line(capsys):
     assert capsys.readouterr().err == "Compiling test kernels, once (about 7 s)...\n"
 
 
+def test_kernels_are_announced_once_a_process(capsys):
+    for _ in range(3):
+        announce("other", [njit(lambda x: x)], 7)
+    assert capsys.readouterr().err.count("other") == 1
+
+
 def test_compiled_kernels_are_silent(capsys):
     sees(FREE, 0, 0, 2, 2)
-    announce("test", [sees], 7)
+    announce("compiled", [sees], 7)
     assert capsys.readouterr().err == ""
 
 

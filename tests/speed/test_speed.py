@@ -62,9 +62,7 @@ def test_trainings_are_measured_and_shown(result):
     assert {row.kind for row in result.learning} == {"state"}
     assert all(row.decisions_per_second > 0 for row in result.learning)
     shown = table(result)
-    assert all(
-        f"learning from state, {row.path}" in shown and f"acting from state, {row.path}" in shown for row in result.learning
-    )
+    assert all(f"learning, state, {row.path}" in shown and f"acting from state, {row.path}" in shown for row in result.learning)
 
 
 def test_the_json_holds_every_figure(result, tmp_path):
