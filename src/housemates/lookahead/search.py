@@ -6,13 +6,17 @@ import numpy as np
 from numba import njit
 
 from housemates.lookahead.model import (
+    AS_SKILL,
+    BY_STEPS,
     MANOEUVRES,
+    ONLY_THOUGHT,
     PLAN,
     fate,
     go_on,
     next_action,
     own_action,
     own_path,
+    primitive_of,
     set_plan,
     way_left,
 )
@@ -20,9 +24,9 @@ from housemates.lookahead.predict import PATHS, predict
 from housemates.lookahead.settings import LookAhead, settings
 from housemates.sim.batch import Batch
 from housemates.sim.rules import ARRIVE, COLLISION
-from housemates.sim.skills import may_start
+from housemates.sim.skills import cell_at, may_start, path_length
 from housemates.sim.state import MOST_ROBOTS
-from housemates.tasks.actions import NO_OP, PICK
+from housemates.tasks.actions import MOVE_FORWARD, NO_OP, PICK
 
 HIT, LATER = 20.0, 0.98
 """Cost of a collision, and by how much it falls with each step until then: what is far off can still be avoided."""
@@ -33,6 +37,8 @@ WAY = 0.25
 UNLIKE = 0.1
 """Cost of each nat by which a decision is less likely than the policy's likeliest, up to UNLIKE_MOST."""
 UNLIKE_MOST = 5.0
+SHORT = 0.5
+"""Metres below which a robot that waits is not sent off."""
 SOON = 4
 """Steps: a skill that works now is used unless a collision comes sooner than this."""
 LONGEST = 60
@@ -44,8 +50,12 @@ NOT_CHECKED = -1
 
 @njit(cache=True, nogil=True)
 def danger(s, rules, own, driving, ahead, paths, weights, counts, r):
-    """Probability that a path own [H, 2] of robot r touches a partner, what that and too little room cost, the first step at
-    which it may happen, and where the robot stops if everybody does what is likeliest."""
+    """Probability that a path own [H, 2] of robot r touches a partner before it can do anything else about it, what contact and
+    too little room cost, the first step at which it may happen, and where the robot stops if everybody does what is likeliest.
+
+    driving: step at which the path becomes a navigation; before that the robot decides at every step. Contact is left to the
+    next decision where that comes at least `react` steps before it.
+    """
     risk, cost, soonest, end = 0.0, 0.0, own.shape[0], own.shape[0] - 1
     robots, level = s.robots, int(s.level[r])
     for p in range(robots):
@@ -53,13 +63,13 @@ def danger(s, rules, own, driving, ahead, paths, weights, counts, r):
             continue
         likeliest = int(np.argmax(weights[p, : counts[p]]))
         for k in range(counts[p]):
-            begins = driving if stands(paths[p, k]) else own.shape[0]
-            hit, least, stop = fate(own, paths[p, k], COLLISION + ahead.margin, rules, level, begins)
+            hit, least, stop, cut = fate(own, paths[p, k], COLLISION + ahead.margin, rules, level, driving, stands(paths[p, k]))
             if k == likeliest:
                 end = min(end, stop)
             cost += weights[p, k] * ROOM * max(ahead.clearance - least, 0.0)
             if hit < own.shape[0]:
-                risk += weights[p, k]
+                decides = cut if driving == 0 else 1
+                risk += weights[p, k] if hit - decides < ahead.react else 0.0
                 cost += weights[p, k] * HIT * LATER**hit
                 soonest = min(soonest, hit)
     return risk, cost, soonest, end
@@ -89,7 +99,7 @@ def is_done(world, s, r, plan):
     action = next_action(plan)
     if action < 0 or plan.age >= LONGEST:
         return True
-    if action < PICK and s.destination[r] >= 0 and plan.age > 0:
+    if action < PICK and plan.to_the_end == AS_SKILL and s.destination[r] >= 0 and plan.age > 0:
         goal = world.homes[s.home].cell_start + world.approach_cell[world.homes[s.home].approach_start + s.destination[r]]
         dx, dz = world.cell_xz[goal, 0] - s.pose[r, 0], world.cell_xz[goal, 1] - s.pose[r, 1]
         return dx * dx + dz * dz <= ARRIVE * ARRIVE
@@ -97,9 +107,42 @@ def is_done(world, s, r, plan):
 
 
 @njit(cache=True, nogil=True)
+def carry_on(world, s, c, rules, r, plan):
+    """The next decision of a plan."""
+    action = next_action(plan)
+    go_on(plan)
+    if action < PICK and plan.to_the_end == BY_STEPS:
+        return primitive_of(world, s, c, rules, r, action)
+    return action
+
+
+@njit(cache=True, nogil=True)
 def wished(logits):
     """The navigation that a policy likes best."""
     return int(np.argmax(logits[:PICK]))
+
+
+@njit(cache=True, nogil=True)
+def is_idle(action):
+    """Whether a decision leaves the robot where it is, given that it is no skill that works now."""
+    return action >= PICK and action != MOVE_FORWARD
+
+
+@njit(cache=True, nogil=True)
+def may_go(world, s, c, rules, r, ahead, logits, paths, weights, counts, own, trial):
+    """Whether a robot that would wait may as well go where its policy would most like to go: the policy likes that nearly as
+    much, there is some way to go, and it is safe."""
+    goal = wished(logits)
+    if logits.max() - logits[goal] >= ahead.haste:
+        return False
+    own_action(trial[0], goal)
+    driving = own_path(world, s, c, rules, r, trial[0], own)
+    if (
+        c.destination[r] < 0
+        or path_length(world, s.home, cell_at(world, s.home, s.pose[r, 0], s.pose[r, 1]), c.destination[r]) < SHORT
+    ):
+        return False
+    return danger(s, rules, own, driving, ahead, paths, weights, counts, r)[0] <= ahead.risk
 
 
 @njit(cache=True, nogil=True)
@@ -112,10 +155,12 @@ def best_plan(world, s, c, rules, r, ahead, logits, paths, weights, counts, own,
         extra = UNLIKE * UNLIKE_MOST
         if k < actions:
             own_action(trial, k)
+            if k < PICK and k != goal:
+                trial.to_the_end = BY_STEPS
             extra = UNLIKE * min(highest - logits[k], UNLIKE_MOST)
         else:
             row = MANOEUVRES[(k - actions) // 2]
-            set_plan(trial, row[0], row[1], row[2], row[3], goal if (k - actions) % 2 == 0 else NO_OP, False)
+            set_plan(trial, row[0], row[1], row[2], row[3], goal if (k - actions) % 2 == 0 else NO_OP, ONLY_THOUGHT)
         if not PICK < k <= NO_OP:
             # All skills of one step leave the robot where it is, as the first of them does.
             driving = own_path(world, s, c, rules, r, trial, own)
@@ -151,19 +196,18 @@ def look(world, s, c, rules, r, ahead, logits, wanted, decided, plan, room):
         driving = own_path(world, s, c, rules, r, plan, own)
         kept = danger(s, rules, own, driving, ahead, paths, weights, counts, r)[0]
         if kept <= ahead.risk and not works and (plan.age < ahead.hold or risk > ahead.risk):
-            action = next_action(plan)
-            go_on(plan)
-            return action, HELD
+            return carry_on(world, s, c, rules, r, plan), HELD
         plan.held = 0
     if risk <= ahead.risk or works:
-        return wanted, OWN
+        hurried = (
+            not works and is_idle(wanted) and may_go(world, s, c, rules, r, ahead, logits, paths, weights, counts, own, trial)
+        )
+        return (wished(logits), CHANGED) if hurried else (wanted, OWN)
     best_plan(world, s, c, rules, r, ahead, logits, paths, weights, counts, own, trial[0], best)
     chosen = best[0]
     set_plan(plan, chosen.first, chosen.first_steps, chosen.second, chosen.second_steps, chosen.last, chosen.to_the_end)
-    action = next_action(plan)
-    go_on(plan)
     plan.held = 1
-    return action, CHANGED
+    return carry_on(world, s, c, rules, r, plan), CHANGED
 
 
 @njit(cache=True, nogil=True)
