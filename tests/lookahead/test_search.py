@@ -212,7 +212,7 @@ def test_scripts_cannot_look_ahead():
         resolve("script/solo+lookahead")
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", [name for name in VARIANTS if name != "mind"])
 def test_any_agent_by_name_looks_ahead(variant: str):
     (agent,) = resolve(f"random+lookahead-{variant}")
     assert load_actors([agent])[agent].look_ahead == LookAhead(variant)
@@ -279,7 +279,7 @@ def test_the_cheapest_candidate_agrees_with_a_slow_twin(metres: float):
     planner, scratch = Planner(batch, AHEAD), np.zeros(1, state_type(DEFAULT.joints))
     own, paths, weights, counts, trial, best = planner._room
     scratch[0], s = batch.records[0], batch.records[0]
-    counts[1] = search.predict(batch.world, s, scratch[0], batch.numbers, 1, 0, -1, paths[1], weights[1])
+    counts[1] = search.predict(batch.world, s, scratch[0], batch.numbers, 1, 0, -1, np.zeros(15), paths[1], weights[1])
     found = search.best_plan(
         batch.world, s, scratch[0], batch.numbers, 0, settings(AHEAD), logits, paths, weights, counts, own, trial[0], best
     )

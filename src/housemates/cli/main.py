@@ -39,6 +39,7 @@ from housemates.cli import grid as cli_benchmark
 from housemates.cli import help
 from housemates.cli import holdouts as cli_holdouts
 from housemates.cli import homes as cli_homes
+from housemates.cli import mind as cli_mind
 from housemates.cli import partners as cli_partners
 from housemates.cli import report as cli_report
 from housemates.cli import speed as cli_speed
@@ -344,6 +345,7 @@ def commands() -> Commands:
             "Partners of the zero-shot evaluation: list them, train more, train best responses.", holdouts, lists=True
         ),
         "diversity": cli_diversity.diversity,
+        "mind": cli_mind.mind,
         "report": cli_report.report,
         "benchmark": cli_benchmark.benchmark,
         "watch": cli_watch.watch,

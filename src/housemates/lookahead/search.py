@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from housemates.lookahead.mind import TRAIN, Mind, expect
 from housemates.lookahead.model import (
     AS_SKILL,
     BY_STEPS,
@@ -174,10 +175,11 @@ def best_plan(world, s, c, rules, r, ahead, logits, paths, weights, counts, own,
 
 
 @njit(cache=True, nogil=True)
-def look(world, s, c, rules, r, ahead, logits, wanted, decided, plan, room):
+def look(world, s, c, rules, r, ahead, logits, wanted, decided, going, plan, room):
     """What robot r of a home does instead of the decision `wanted`: (action, what became of it).
 
-    plan: its PLAN, which is read and written; decided [R]: what all robots have just decided; room: arrays of a `Planner`.
+    plan: its PLAN, which is read and written; decided [R]: what all robots have just decided; going [R, 15]:
+    where a theory of mind says that they go, for that variant; room: arrays of a `Planner`.
     """
     own, paths, weights, counts, trial, best = room
     if plan.held and is_done(world, s, r, plan):
@@ -187,7 +189,7 @@ def look(world, s, c, rules, r, ahead, logits, wanted, decided, plan, room):
         return wanted, NOT_CHECKED
     for p in range(s.robots):
         if p != r:
-            counts[p] = predict(world, s, c, rules, p, ahead.variant, decided[p], paths[p], weights[p])
+            counts[p] = predict(world, s, c, rules, p, ahead.variant, decided[p], going[p], paths[p], weights[p])
     own_action(trial[0], wanted)
     driving = own_path(world, s, c, rules, r, trial[0], own)
     risk, _, soonest, _ = danger(s, rules, own, driving, ahead, paths, weights, counts, r)
@@ -211,8 +213,9 @@ def look(world, s, c, rules, r, ahead, logits, wanted, decided, plan, room):
 
 
 @njit(cache=True, nogil=True)
-def look_all(world, state, scratch, rules, ahead, rows, logits, wanted, decided, plans, room, out, told):
-    """`look` for robots rows [n] of [E * R] with logits [n, 25] and decisions wanted [n]; decided [E, R] of everybody.
+def look_all(world, state, scratch, rules, ahead, rows, logits, wanted, decided, going, plans, room, out, told):
+    """`look` for robots rows [n] of [E * R] with logits [n, 25] and decisions wanted [n]; decided [E, R] of everybody;
+    going: [n, R, 15], or [1, R, 15] where it is not used.
 
     Writes actions into out [n] and what became of them into told [n] (OWN, HELD, CHANGED, NOT_CHECKED).
     """
@@ -223,14 +226,18 @@ def look_all(world, state, scratch, rules, ahead, rows, logits, wanted, decided,
         if s.clock == 0:
             plan.held = 0
         scratch[0] = s
-        out[n], told[n] = look(world, s, scratch[0], rules, r, ahead, logits[n], wanted[n], decided[e], plan, room)
+        mine = going[min(n, going.shape[0] - 1)]
+        out[n], told[n] = look(world, s, scratch[0], rules, r, ahead, logits[n], wanted[n], decided[e], mine, plan, room)
 
 
 class Planner:
     """The look-ahead of robots of a batch; it remembers which plans they are carrying out."""
 
-    def __init__(self, batch: Batch, ahead: LookAhead) -> None:
-        self.batch, self.ahead, self.settings = batch, ahead, settings(ahead)
+    def __init__(self, batch: Batch, ahead: LookAhead, mind: Mind | None = None) -> None:
+        """mind: of the agent that looks ahead, for the variant of that name."""
+        if (ahead.variant == "mind") != (mind is not None):
+            raise ValueError(f"look-ahead '{ahead.variant}' {'without' if mind is None else 'with'} a theory of mind - {TRAIN}")
+        self.batch, self.ahead, self.settings, self.mind = batch, ahead, settings(ahead), mind
         self.plans = np.zeros((batch.size, batch.robots), PLAN)
         """[E, R] what each robot holds on to."""
         self.counts = np.zeros(4, np.int64)
@@ -245,21 +252,33 @@ class Planner:
             np.zeros(1, PLAN),
         )
 
-    def revise(self, rows: np.ndarray, logits: np.ndarray, wanted: np.ndarray, decided: np.ndarray) -> np.ndarray:
+    def revise(
+        self, rows: np.ndarray, logits: np.ndarray, wanted: np.ndarray, decided: np.ndarray, memory: np.ndarray | None = None
+    ) -> np.ndarray:
         """What robots rows [n] of [E * R] do instead of wanted [n], int64 [n].
 
         logits [n, 25]: how much their policies like every decision; decided [E, R]: what everybody has just decided, -1 for
-        nothing.
+        nothing; memory [n, M]: of their policies after the decision, for a theory of mind.
         """
         out, told = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
         batch = self.batch
         look_all(
             batch.world, batch.records, self._scratch, batch.numbers, self.settings, rows.astype(np.int64),
             np.ascontiguousarray(logits, np.float64), wanted.astype(np.int64), np.ascontiguousarray(decided, np.int64),
-            self.plans, self._room, out, told,
+            self._going(rows, memory), self.plans, self._room, out, told,
         )  # fmt: skip
         self.counts += np.bincount(np.where(told < 0, 3, told), minlength=4)
         return out
+
+    def _going(self, rows: np.ndarray, memory: np.ndarray | None) -> np.ndarray:
+        """Where the partners of robots rows [n] go, by the theory of mind: [n, R, 15]; [1, R, 15] without one."""
+        robots, mind = self.batch.robots, self.mind
+        going = np.zeros((1 if mind is None else len(rows), robots, PICK + 1))
+        if mind is not None and memory is not None:
+            seen = np.ascontiguousarray(memory, np.float64)
+            batch, near = self.batch, self.ahead.near
+            expect(batch.world, batch.records, robots, rows.astype(np.int64), seen, near, *mind.arrays, going)
+        return going
 
     def forget(self) -> None:
         """Nobody holds on to anything."""

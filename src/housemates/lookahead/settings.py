@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, get_args
 
-Variant = Literal["guess", "velocity", "oracle_destination", "oracle_action"]
+Variant = Literal["guess", "velocity", "oracle_destination", "oracle_action", "mind"]
 VARIANTS: tuple[str, ...] = get_args(Variant)
 """guess: partners go on to a destination that fits their last steps. velocity: they keep their velocity. The oracles know what
 no robot can: oracle_destination the true destination of a partner's navigation, oracle_action also its heading and what it has
-just decided."""
+just decided. mind: the agent's own theory of mind (`lookahead.mind`) says where they go."""
 ORACLES = tuple(name for name in VARIANTS if name.startswith("oracle"))
-GUESS, VELOCITY, ORACLE_DESTINATION, ORACLE_ACTION = range(len(VARIANTS))
+GUESS, VELOCITY, ORACLE_DESTINATION, ORACLE_ACTION, MIND = range(len(VARIANTS))
 SUFFIX = "+lookahead"
 """Behind the name of an agent: RUN/agent+lookahead, or with a variant: RUN/agent+lookahead-velocity."""
 
