@@ -33,8 +33,7 @@ WRONG = {
     "homes shwo": "no command 'homes shwo' - did you mean 'show'? Choose one of: sheet, show, stats",
     "homes": "'homes' needs a command - choose one of: sheet, show, stats",
     "holdouts trian": "no command and no folder 'trian' - did you mean 'housemates holdouts train'?",
-    "trian": "no command 'trian' - did you mean 'train'? Choose one of: benchmark, data, diversity, episodes, evaluate, "
-    "export, games, holdouts, homes, info, partners, play, prepare, report, speed, train, validity, watch",
+    "trian": f"no command 'trian' - did you mean 'train'? Choose one of: {', '.join(sorted(commands()))}",
 }
 
 

@@ -12,7 +12,10 @@ import sys
 from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from housemates.evaluation.leaderboard import Entry
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "src"))
@@ -71,62 +74,41 @@ def model_cards() -> str:
 
 
 def leaderboard() -> str:
-    """A table for each task and kind of observation, from the rows in `results/`: held-out partners, evaluation homes."""
+    """A table for each task from the entries in `results/leaderboard`; reading an entry computes its figures again."""
+    from housemates.evaluation.leaderboard import read_entries
     from housemates.tasks.tasks import TASKS
 
-    entries = defaultdict(list)
-    for path in sorted((ROOT / "results").glob("*/*.parquet")):
-        found = entry(path)
-        if found:
-            entries[found["task"], found["observations"]].append(found)
+    tables: dict[tuple[str, str], list[Entry]] = defaultdict(list)
+    for entry in read_entries(ROOT / "results" / "leaderboard"):
+        tables[entry.task, entry.partners].append(entry)
     parts = []
-    for (task, sees), found in sorted(entries.items()):
-        parts += [f"## {TASKS[task].title} from {sees}", "", _board(found), ""]
+    for (task, partners), entries in sorted(tables.items()):
+        whom = "all held-out partners of the suite" if partners == "suite" else "the paper's held-out partners"
+        count = len(entries[0].figures.by_partner)
+        parts += [f"## {TASKS[task].title}, {whom}", "", f"{count} partners, 100 episodes with each.", "", board(entries), ""]
     return "\n".join(parts)
 
 
-def entry(path: Path) -> dict[str, Any] | None:
-    """One run of the leaderboard from its rows: success with each held-out partner, zero-shot, in the evaluation homes."""
-    from housemates.evaluation.rows import read_rows
-
-    rows = [row for row in read_rows(path).to_pylist() if row["evaluation"] == "zsc" and row["split"] == "eval"]
-    if not rows or not all(row["zero_shot"] for row in rows):
-        return None
-    by_partner = defaultdict(list)
-    for row in rows:
-        by_partner[row["partner"]].append(row["success"])
-    shares = sorted(sum(won) / len(won) for won in by_partner.values())
-    worst = shares[: -(-len(shares) // 5)]
-    first = rows[0]
-    return {
-        "task": first["task"],
-        "observations": first["observations"],
-        "method": first["method"],
-        "decisions": first["decisions"],
-        "success": sum(shares) / len(shares),
-        "worst": sum(worst) / len(worst),
-        "partners": len(shares),
-    }
-
-
-def _board(found: list[dict[str, Any]]) -> str:
-    """Methods by mean success over their seeds."""
-    methods = defaultdict(list)
-    for one in found:
-        methods[one["method"]].append(one)
-    lines = ["| method | seeds | success, mean (lowest to highest seed) | worst fifth of partners | partners | decisions |"]
-    lines.append("|---|---|---|---|---|---|")
-    ranked = sorted(methods.items(), key=lambda item: -sum(one["success"] for one in item[1]) / len(item[1]))
-    for method, runs in ranked:
-        success = [100 * run["success"] for run in runs]
-        worst = sum(100 * run["worst"] for run in runs) / len(runs)
-        spread = f" ({min(success):.1f} to {max(success):.1f})" if len(runs) > 1 else ""
-        budget = max(run["decisions"] for run in runs) / 1e6
-        lines.append(
-            f"| `{method}` | {len(runs)} | {sum(success) / len(runs):.1f} %{spread} | {worst:.1f} % | "
-            f"{runs[0]['partners']} | {budget:.0f} M |"
-        )
+def board(entries: list[Entry]) -> str:
+    """A table of entries, in their order."""
+    columns = ("entry", "sees", "seeds", "success [95 %]", "scripted", "learned", "worst fifth", "collision", "decisions")
+    columns += ("declared",)
+    lines = [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
+    for entry in entries:
+        found = entry.figures
+        name = f"[{_cell(entry.name)}]({entry.link})" if entry.link else _cell(entry.name)
+        shares = (found.scripted, found.learned, found.worst, found.collision)
+        cells = [name, entry.observations, str(len(entry.seeds))]
+        cells += [f"{100 * found.success:.1f} [{100 * found.low:.1f}, {100 * found.high:.1f}]"]
+        cells += [*(f"{100 * share:.1f}" for share in shares), f"{entry.decisions / 1e6:.3g} M", _cell(declared(entry))]
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
+
+
+def declared(entry: Entry) -> str:
+    """What an entry uses beyond a robot's own sensors, in words."""
+    truth = f"ground truth: {entry.ground_truth}" if entry.ground_truth else ""
+    return "; ".join(part for part in (truth, entry.look_ahead, entry.privileged) if part) or "nothing"
 
 
 MADE: dict[str, Callable[[], str]] = {"commands": commands, "model_cards": model_cards, "leaderboard": leaderboard}

@@ -1,14 +1,24 @@
 """Self-play, PBT and FCP: who moves whom, who learns, and which moments become partners."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+import torch
 
-from helpers.batches import make
-from helpers.learners import TINY
+from helpers.batches import episodes, home, make
+from helpers.learners import SHORT, TINY
 from housemates.methods.bdp import BDPSeparate
 from housemates.methods.self_play import FCP, PBT, PopulationSettings, SelfPlay
 from housemates.methods.trajedi import TrajeDi
 from housemates.training.distributed import Group
+from housemates.training.trainer import Trainer
+
+
+def small_trainer(folder, method, **changes) -> Trainer:
+    """A stage 1 in the hall."""
+    return Trainer(replace(SHORT, num_envs=8, **changes), method(TINY), episodes(), [home()], folder)
+
 
 RNG = np.random.default_rng(0)
 
@@ -104,3 +114,20 @@ def test_the_population_of_fcp_holds_start_middle_and_end_of_every_member():
 
 def test_the_population_of_pbt_holds_its_members():
     assert [(p.name, p.path, p.kind) for p in PBT(TINY).population()][5] == ("5", "members/05", "learned")
+
+
+@pytest.mark.parametrize(("method", "teams"), [(PBT, 1), (SelfPlay, 8)])
+def test_with_one_draw_all_homes_have_one_team_unless_teams_never_change(tmp_path, method, teams):
+    trainer = small_trainer(tmp_path, method, one_draw=True)
+    assert len({tuple(team) for team in trainer.collector.slots.player.tolist()}) == teams
+
+
+@pytest.mark.parametrize("learner", ["torch", "fused"])
+def test_members_that_do_not_play_for_a_while_stay_as_they_are(tmp_path, learner):
+    trainer = small_trainer(tmp_path, PBT, one_draw=True, learner=learner)
+    before = [torch.cat([p.detach().clone().ravel() for p in policy.parameters()]) for policy in trainer.method.policies]
+    playing = set(trainer.collector.slots.player[0].tolist())
+    trainer.step()
+    after = [torch.cat([p.detach().ravel() for p in policy.parameters()]) for policy in trainer.method.policies]
+    moved = {k for k in range(8) if not torch.equal(before[k], after[k])}
+    assert moved == playing

@@ -238,7 +238,7 @@ class Decisions:
     latent: np.ndarray
     """[n] int64."""
     start: np.ndarray
-    """[n] bool: the first decision of an episode."""
+    """[n] bool: the first decision of an episode, made without memory."""
     seen: dict[str, np.ndarray]
     """[n, ...] by name, as the actors saw it."""
     memory: torch.Tensor
@@ -276,6 +276,8 @@ class Actors:
         """[E, R] the latent, for a policy that has one."""
         self.blind = np.zeros(shape, np.bool_)
         """[E, R] whether the robot senses no other."""
+        self.keeps = np.zeros(shape, np.bool_)
+        """[E, R] whether the robot keeps its memory when an episode begins."""
         self.seconds = {"observation": 0.0, "inference": 0.0}
         self.clock: Callable[[], float] = time.perf_counter
         """What the seconds are counted with."""
@@ -301,8 +303,8 @@ class Actors:
         """Let the actors decide for the robots of which [E, R] bool, and write their actions into out [E, R].
 
         drawn [E, R]: uniform numbers that choose the actions, instead of what the actors' generators draw. Robots at the start
-        of an episode decide without memory. Returns everybody's decisions, group by group, as the policies took them: who
-        looks ahead may do something else, which stands in `out` alone.
+        of an episode decide without memory, but for those that keep theirs. Returns everybody's decisions, group by group, as
+        the policies took them: who looks ahead may do something else, which stands in `out` alone.
         """
         began = self.clock()
         group_of = self._group_of[self.actor]
@@ -395,7 +397,7 @@ class Actors:
         seen = {view.name: self._seen(view, padded, group.policy) for view in self._views[number]}
         device = group.memory.device
         memory = group.memory[torch.from_numpy(padded).to(device)]
-        start = (batch.state.clock == 0)[padded // batch.robots]
+        start = (batch.state.clock == 0)[padded // batch.robots] & ~self.keeps.reshape(-1)[padded]
         if start.any():
             memory[torch.from_numpy(start).to(device)] = group.policy.initial_memory(int(start.sum()))
         shown = {name: torch.from_numpy(values).to(device) for name, values in seen.items()}

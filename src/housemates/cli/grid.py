@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from housemates.cli.homes import ObservationsName, SplitName, TaskName
 
 if TYPE_CHECKING:
+    from housemates.grid.folder import Benchmark
     from housemates.grid.plan import Grid
 
 
@@ -36,6 +37,8 @@ def benchmark(
     speed: tuple[str, ...] = (),
     plan: bool = False,
     cells: bool = False,
+    tables: bool = False,
+    adopt: tuple[Path, ...] = (),
     films: bool = True,
 ) -> None:
     """Train and evaluate everything the paper's tables need, cell by cell, then write one report.
@@ -69,11 +72,14 @@ def benchmark(
         speed: Decisions a second of one worker for the estimates, such as depth=3000 state=9000.
         plan: Print a table of cells, hours and disk, and do nothing.
         cells: With --plan, a line for every cell too.
+        tables: Print what the grid has of each of the paper's tables and what is missing, and do nothing.
+        adopt: Folders with finished runs; those that are what this grid would train are copied into it first.
         films: Play three games again for the report and film them.
     """
     from housemates.grid import folder
     from housemates.grid.estimate import Speeds, measure, outcome_lines, parse_speeds, plan_lines, showing
     from housemates.grid.run import Local, cores, run
+    from housemates.grid.tables import table_lines
     from housemates.io import check_place
     from housemates.methods import resolve_method
 
@@ -91,8 +97,13 @@ def benchmark(
     wanted = folder.asked(out, chosen, settings)
     work = wanted.cells(out)
     at_once = jobs or cores()
+    if adopt:
+        _adopt(out, wanted, work, adopt)
+    if tables:
+        print("\n".join(table_lines(work)))
     if plan:
         print("\n".join(plan_lines(work, Speeds(given, measure(work)), at_once, cells)))
+    if plan or tables:
         print(f"next: housemates benchmark --out {out}")
         return
     check_place(out / "benchmark.json")
@@ -116,6 +127,22 @@ def benchmark(
     tell_all(work, films)
     if not progress.complete:
         raise ValueError(f"some cells of {out} failed, see above - when that is mended, the same command does what is missing")
+
+
+def _adopt(out: Path, wanted: Benchmark, work: Grid, folders: tuple[Path, ...]) -> None:
+    """Take finished runs into the grid, and say which."""
+    from housemates.grid import folder
+    from housemates.grid.adopt import adopt
+    from housemates.io import check_place
+
+    check_place(out / "benchmark.json")
+    folder.write(out, wanted)
+    taken, refused = adopt(work, folders)
+    for line in taken:
+        print(f"adopted {line}")
+    for line in refused:
+        print(f"not adopted: {line}")
+    print(f"{len(taken)} runs adopted")
 
 
 def tell_all(grid: Grid, films: bool) -> None:

@@ -17,8 +17,8 @@ KINDS = {int: "N", float: "X", Path: "PATH", str: "NAME"}
 TOPICS = {
     "Start here": ("info", "prepare", "watch", "play"),
     "Train": ("train", "partners", "holdouts"),
-    "Evaluate": ("evaluate", "report", "diversity", "mind", "benchmark", "validity"),
-    "Data": ("homes", "episodes", "data", "export", "games", "speed"),
+    "Evaluate": ("evaluate", "report", "submit", "diversity", "mind", "benchmark", "validity"),
+    "Data": ("homes", "episodes", "data", "export", "games", "hub", "speed"),
 }
 """The commands by what a person wants."""
 NEXT = {
@@ -36,10 +36,12 @@ NEXT = {
     "diversity": "housemates report RUN",
     "mind": "housemates evaluate --agents RUN/agent+lookahead-mind --split dev",
     "report": "open the page that it names; housemates watch RUN",
+    "submit": "commit the folder of the entry, and send it as a pull request",
     "benchmark": "housemates watch FOLDER/runs/RUN",
     "watch": "housemates play",
     "play": "housemates games list",
     "games": "housemates export --games games --out people",
+    "hub": "housemates evaluate runs/NAME, or: housemates partners card agents/NAME",
     "speed": "housemates train --preset state",
     "validity": "housemates holdouts",
 }

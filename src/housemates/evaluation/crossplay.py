@@ -148,18 +148,21 @@ def crossplay(
     shared: dict[str, Any] = {"which": which, "world": world, "threads": threads}
     played = play(episodes, homes, teams, rules, seed, greedy, **shared, kept=kept, progress=progress)
     alone = solo_steps(episodes, homes, rules, which, robots, world, threads)
-    common = {
+    common = common_columns(episodes, homes, rules, robots) | {"seed": seed, "greedy": greedy}
+    return join_rows(
+        pair_rows(pair, played, played.team == k, episodes, alone, common | {"inference": inference(teams[k])})
+        for k, pair in enumerate(pairs)
+    )
+
+
+def common_columns(episodes: Episodes, homes: Sequence[Home], rules: Rules, robots: int) -> dict[str, Any]:
+    """What the rows of all pairs say of the episodes and homes."""
+    return {
         "task": episodes.task,
         "split": episodes.split,
         "lacks": lacking(episodes.split, homes),
         "environment": environment_hash(episodes, rules, robots),
-        "seed": seed,
-        "greedy": greedy,
     }
-    paths = [{"inference": inference(team)} for team in teams]
-    return join_rows(
-        _rows(pair, played, played.team == k, episodes, alone, common | paths[k], len(which)) for k, pair in enumerate(pairs)
-    )
 
 
 def solo_steps(
@@ -179,10 +182,10 @@ def solo_steps(
     return found
 
 
-def _rows(
-    pair: Pair, played: Played, mine: np.ndarray, episodes: Episodes, alone: np.ndarray, common: dict[str, Any], n: int
+def pair_rows(
+    pair: Pair, played: Played, mine: np.ndarray, episodes: Episodes, alone: np.ndarray, common: dict[str, Any], **more: Any
 ) -> pa.Table:
-    """The rows of one pair."""
+    """The rows of one pair, whose games are mine [N] bool; common: columns of one value; more: columns of one value a game."""
     agent, partners = pair.agent, tuple(dict.fromkeys(pair.partners))
     outcome, episode, robot = played.outcome[mine], played.episode[mine], played.robot[mine][:, 0]
     done_by = played.done_by[mine][:, : len(get_task(episodes.task).subgoals)]
@@ -218,7 +221,7 @@ def _rows(
         "distance_partner": played.travelled[mine][:, 1:].sum(axis=1),
         "solo_steps": alone[episode, robot],
     }
-    return make_rows({name: [value] * n for name, value in same.items()} | each)
+    return make_rows({name: [value] * len(episode) for name, value in same.items()} | each | more)
 
 
 def method_of(agent: Agent) -> str:

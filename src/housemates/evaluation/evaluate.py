@@ -23,6 +23,7 @@ from housemates.evaluation.protocol import summary as summarise
 from housemates.evaluation.recordings import save_examples
 from housemates.evaluation.resume import Kept, kept_beside
 from housemates.evaluation.rows import write_rows
+from housemates.evaluation.series import play_series
 from housemates.evaluation.suite import is_suite
 from housemates.homes.sources import resolve_homes
 from housemates.io import check_place
@@ -113,6 +114,57 @@ def evaluate(
         save_examples(recordings, pairs, played, homes, rules, episodes, seed, greedy)
     zero_shot = all(pair.agent.meta.get("zero_shot", True) for pair in pairs)
     return Evaluation(what, rows, summarise(rows), file, recordings, zero_shot)
+
+
+def evaluate_series(
+    run: Path | str | None = None,
+    *,
+    agents: Sequence[str] = (),
+    partners: Sequence[str] = (),
+    holdouts: Sequence[Path | str] = (),
+    games: int = 5,
+    forget: bool = False,
+    split: str = "eval",
+    episodes: int = 100,
+    task: str | None = None,
+    seed: int = 0,
+    threads: int | None = None,
+    out: Path | str | None = None,
+    quiet: bool = False,
+) -> Evaluation:
+    """Let an agent play `games` games in a row with each partner (see `evaluation.series`); returns one row per game.
+
+    run: the folder of a complete run, whose agent plays; agents: anybody else instead. forget: the agent forgets after each
+    game. Everything else as `housemates series --help` says.
+    """
+    task, split = None if task is None else resolve_task(task).name, resolve_homes(split)
+    if (run is None) == (not agents):
+        raise ValueError("whose games? - give the folder of a run, or --agents")
+    folders, file = [Path(folder) for folder in holdouts], Path(out) if out else None
+    if run is not None:
+        what, rules, pairs = of_run(Path(run), partners, folders, False, task)
+        name = f"series-{games}-{split}{'-forget' if forget else ''}.parquet"
+        file = file or RunFolder(Path(run)).rows(split).with_name(name.replace(":", "_").replace("/", "_"))
+    else:
+        what, rules, pairs = of_list(agents, partners, folders, task, 2)
+    pairs = [pair for pair in pairs if pair.control == "" and pair.evaluation != "train_pop"]
+    if not pairs:
+        raise ValueError("there is no agent that meets partners - give a run with a coordination agent, or --agents")
+    if file is not None:
+        check_place(file)
+    homes = load_homes(split, not quiet)
+    played = load_set(what, split, homes, not quiet)
+    workers = threads or len(os.sched_getaffinity(0))
+    check_count(episodes, played)
+    with progress("series", not quiet) as report:
+        rows = play_series(
+            pairs, played, homes, rules,
+            games=games, keeps=not forget, count=episodes, seed=seed, threads=workers, progress=report,
+        )  # fmt: skip
+    if file is not None:
+        write_rows(file, rows)
+    zero_shot = all(pair.agent.meta.get("zero_shot", True) for pair in pairs)
+    return Evaluation(what, rows, summarise(rows), file, None, zero_shot)
 
 
 def look_ahead_pairs(pairs: Sequence[Pair], look_ahead: bool | str) -> list[Pair]:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from housemates.agents import agent as registry
+from housemates.agents.actors import load_actors
 from housemates.agents.agent import HOLDOUT_SCRIPTS, Agent
 from housemates.config import to_json
 from housemates.evaluation import suite
@@ -139,7 +140,7 @@ def write_index(root: Path) -> None:
 PAIRS = "gt_coord_state"
 """The family of the pairs that are met if nothing is said."""
 METHOD = "gt_coord"
-"""How learned holdouts are trained (paper, section 5.2)."""
+"""How the paper's learned holdouts are trained (section 5.2)."""
 COMPETENCE = ("alone", "alone_subgoals", "mate")
 """Success of a member by itself in the home, the share of the sub-goals it achieves there (a robot that has learned to leave
 half of the work to its mate achieves half of them), and its success with the mate."""
@@ -156,14 +157,19 @@ def learned_holdouts(task: str, folders: Iterable[Path | str] = ()) -> list[Agen
     for folder in folders:
         runs = [run for run in runs_in(folder) if read(run).task == task]
         found += [p for run in runs if RunFolder(run).complete() for p in members(run)]
-    return list({p.meta["sha256"]: p for p in reversed(found)}.values())[::-1]
+    return list({_same(p): p for p in reversed(found)}.values())[::-1]
+
+
+def _same(partner: Agent) -> tuple[str, int]:
+    """What two copies of one partner have in common: weights and latent."""
+    return partner.meta["sha256"], partner.latent
 
 
 def holdouts(task: str, folders: Sequence[Path | str] = ()) -> list[Agent]:
     """The paper's held-out partners of a task: its scripts, then pairs trained together, and everybody in the folders."""
     ours = [p for p in learned_holdouts(task) if suite.family_of(p) == PAIRS]
-    known = {p.meta["sha256"] for p in learned_holdouts(task)}
-    theirs = [p for p in learned_holdouts(task, folders) if p.meta["sha256"] not in known] if folders else []
+    known = {_same(p) for p in learned_holdouts(task)}
+    theirs = [p for p in learned_holdouts(task, folders) if _same(p) not in known] if folders else []
     return scripted_holdouts() + ours + theirs
 
 
@@ -186,7 +192,7 @@ def runs_in(folder: Path | str) -> list[Path]:
 
 
 def members(run: Path) -> list[Agent]:
-    """Both members of a run, with what its mark says of them."""
+    """The members of a run, with what its mark says of them."""
     told = read_mark(run).get("members", [])
     recipe = recipe_hash(read(run))
     found = []
@@ -221,11 +227,16 @@ def read_mark(run: Path) -> dict[str, Any]:
 def measure(
     run: Path, episodes: Episodes, homes: Sequence[Home], count: int | None = None, seed: int = 0, threads: int = 1
 ) -> dict[str, Any]:
-    """How often each member of a run succeeds alone in the home and with its team mates, on the first `count` episodes."""
+    """How often each member of a run succeeds alone in the home and with its mates, on the first `count` episodes.
+
+    The mates of a pair are each other, those of a population's member are copies of itself.
+    """
     settings = read(run)
-    team = [load_policy(p.path) for p in registry.population(run)]
+    actors = load_actors(registry.population(run))
+    team = list(actors.values())
     which = np.arange(count or len(episodes))
-    together = [[team[k], *team[:k], *team[k + 1 :]] for k in range(len(team))]
+    pair = settings.method == METHOD
+    together = [[team[k], *team[:k], *team[k + 1 :]] if pair else [team[k]] * settings.robots for k in range(len(team))]
     rules = settings.training.rules
     mates = play(episodes, homes, together, rules, seed, which=which, threads=threads)
     alone = play(episodes, homes, [[mind] for mind in team], rules, seed, which=which, threads=threads)
@@ -238,20 +249,30 @@ def measure(
     return {"split": episodes.split, "episodes": len(which), "members": found}
 
 
-def ship(run: Path, root: Path | None = None) -> list[Path]:
-    """Copy the members of a complete, measured holdout into the package (or another root); returns their folders."""
+def ship(run: Path, root: Path | None = None, chosen: Sequence[int] = ()) -> list[Path]:
+    """Copy the members of a complete, measured holdout into the package (or another root); returns their folders.
+
+    chosen: the numbers of the members, all if empty. A policy with latents is copied once, with all of them.
+    """
     if not is_held_out(run.resolve()):
         raise ValueError(f"{run} is no holdout - make holdouts with: housemates holdouts train")
     if not RunFolder(run).complete():
         raise ValueError(f"{run} is not trained to its end - continue it: housemates train --resume {run}")
     settings, told = read(run), read_mark(run)
-    if len(told.get("members", [])) != settings.robots:
+    found = members(run)
+    if len(told.get("members", [])) != len(found):
         raise ValueError(f"{run} was not measured - run: housemates holdouts train --task {settings.task}")
+    if wrong := [number for number in chosen if not 0 <= number < len(found)]:
+        raise ValueError(f"{run} has no member {wrong[0]} - choose from 0 to {len(found) - 1}")
     places = []
     shared = {k: told[k] for k in ("split", "episodes")}
-    for partner in members(run):
+    for partner in {p.path: p for p in reversed([found[k] for k in chosen] or found)}.values():
         meta = {"method": settings.method, "preset": settings.preset} | partner.meta | shared
-        place = Path(settings.task) / "holdouts" / f"{run.resolve().name}-{partner.meta['member']}"
+        if partner.kind == "latent":
+            # These are numbers of one latent.
+            meta = {name: value for name, value in meta.items() if name not in (*COMPETENCE, "member", "success")}
+        number = "" if partner.kind == "latent" else f"-{partner.meta['member']}"
+        place = Path(settings.task) / "holdouts" / f"{run.resolve().name}{number}"
         places.append(ship_policy(Path(partner.path), place, meta, root))
     mark((root or registry.SHIPPED) / settings.task / "holdouts", {"members": []})
     return places

@@ -18,9 +18,10 @@ from housemates.io import reading, write_whole
 if TYPE_CHECKING:
     import pyarrow as pa
 
-EVALUATIONS = ("train_pop", "zsc", "crossplay", "control", "human", "best_response")
+EVALUATIONS = ("train_pop", "zsc", "crossplay", "control", "human", "best_response", "series")
 """train_pop: with the partners the agent was trained with; zsc: with holdouts; crossplay: any list with any list; control:
-see CONTROLS; human: a person at the other robot; best_response: agents that know their one partner, a measure for others."""
+see CONTROLS; human: a person at the other robot; best_response: agents that know their one partner, a measure for others;
+series: several games in a row with the same partner."""
 CONTROLS = ("", "blind", "solo", "random")
 """What is special about a row of evaluation `control`: `blind`, the agent cannot sense its partner; `solo`, a script that does
 the whole task takes the agent's place; `random`, the partner draws its actions. Empty in all other rows."""
@@ -74,6 +75,8 @@ COLUMNS = {
     "distance_partner": "double",
     "solo_steps": "int32",
     "inference": "string",
+    "game": "int32",
+    "keeps_memory": "bool",
 }
 """Name and type of every column, in order.
 
@@ -86,10 +89,12 @@ the paper's literal return. subgoals: one entry per sub-goal of the task.
 idle_*: steps in which nothing was done, distance_*: metres driven; of all partners together. solo_steps: what the scripted
 solo robot needs alone from the same start, -1 where it does not succeed or was not asked for. inference: what computed the
 networks' decisions, `fused`, `torch` or `both` (see `agents.actors.inference`); empty if not known or no network decided.
+game: the number of the game among those with the same partner, from 0, -1 where games are not in a series. keeps_memory:
+whether the agent remembers the earlier games of its series.
 """
 
-LATER = {"preset": "", "pixels": UNKNOWN, "inference": "", "lacks": "", "family": "", "suite": UNKNOWN}
-LATER |= dict.fromkeys(BUDGETS, UNKNOWN)
+LATER = {"preset": "", "pixels": UNKNOWN, "inference": "", "lacks": "", "family": "", "suite": UNKNOWN, "game": -1}
+LATER |= dict.fromkeys(BUDGETS, UNKNOWN) | {"keeps_memory": False}
 """Columns that rows of earlier versions do not have, and what stands there instead: not known."""
 
 

@@ -63,7 +63,7 @@ def family_of(partner: Agent) -> str:
     if partner.disturbed:
         return "disturbed"
     meta = partner.meta
-    if meta.get("preference"):
+    if meta.get("method") == "hidden_utility":
         return "preferences"
     if meta.get("method") == "behaviour_cloning":
         return "people"

@@ -27,10 +27,11 @@ ABLATIONS = ("pbt", "bdp", "bdp_no_discriminator", "bdp_no_latent_no_discriminat
 OBSERVATIONS = ("pbt_state", "bdp", "bdp_rgb", "bdp_state")
 """Other observations, on Prepare Groceries."""
 _MAIN = tuple((method, task) for task in (one.name for one in PAPER_TASKS) for method in MAIN)
+_LITERAL = tuple(("bdp_literal", task.name) for task in PAPER_TASKS)
 _ABLATIONS = tuple((method, "set_table") for method in ABLATIONS)
 _OBSERVATIONS = tuple((method, "prepare_groceries") for method in OBSERVATIONS)
 GRIDS: dict[str, tuple[tuple[str, str], ...]] = {
-    "paper": tuple(dict.fromkeys((*_MAIN, *_ABLATIONS, *_OBSERVATIONS))),
+    "paper": tuple(dict.fromkeys((*_MAIN, *_ABLATIONS, *_OBSERVATIONS, *_LITERAL))),
     "main": _MAIN,
     "ablations": _ABLATIONS,
     "observations": _OBSERVATIONS,
@@ -187,12 +188,12 @@ class Grid:
             ]
         if cell.kind == "holdout":
             command = ["holdouts", "train", "--task", cell.task, "--seeds", str(cell.seed), "--preset", self.holdout_preset]
-            command += ["--out", str(self.root / HOLDOUTS), *self._training(cell)]
+            command += ["--out", str(self.root / HOLDOUTS), *self.training_options(cell)]
             return [*program, *command, *named]
         if cell.kind == "population" and not begun:
             command = ["train", "--method", cell.method, "--task", cell.task, "--seed", str(cell.seed), "--stage", "1"]
             command += ["--preset", given.preset, "--observations", cell.observations]
-            return [*program, *command, *self._training(cell), "--out", str(folder), *named]
+            return [*program, *command, *self.training_options(cell), "--out", str(folder), *named]
         if cell.kind in ("population", "agent"):
             return [*program, "train", "--resume", str(folder), "--stage", "1" if cell.kind == "population" else "2", *named]
         command = ["evaluate", str(folder), "--split", given.split, "--episodes", str(given.episodes)]
@@ -204,7 +205,7 @@ class Grid:
         """How holdouts are trained."""
         return self.settings.holdout_preset or self.settings.preset
 
-    def _training(self, cell: Cell) -> list[str]:
+    def training_options(self, cell: Cell) -> list[str]:
         """Options of a new run: its budget, those that all share, and those of its method."""
         unit, many = cell.budget
         changes = []

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 from housemates.config import change
 from housemates.methods.bdp import BDP, BDPSeparate, BDPSettings
 from housemates.methods.discriminator import Diversity
+from housemates.methods.hidden_utility import HiddenUtility, HiddenUtilitySettings
 from housemates.methods.self_play import FCP, PBT, GTCoord, PopulationSettings, SelfPlay, Solo
 from housemates.methods.trajedi import TrajeDi, TrajeDiSettings
 from housemates.plugins import Table
@@ -181,6 +182,13 @@ METHODS = MethodTable(
             BDP,
             BDPSettings(),
             observations="predicates",
+        ),
+        MethodSpec(
+            "hidden_utility",
+            "Hidden utility",
+            "one policy with 8 latents, each charged for a part of the work that it dislikes",
+            HiddenUtility,
+            HiddenUtilitySettings(),
         ),
         MethodSpec("own", "Own", "only stage 2, with the partners that --population names", None),
         MethodSpec(

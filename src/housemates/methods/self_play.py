@@ -36,6 +36,8 @@ class PopulationSettings:
 class SelfPlay(Members):
     """Member m moves all robots of every home of its share, and learns from all of them."""
 
+    redraws = False
+
     def __init__(
         self, config: PolicyConfig, robots: int = 2, seed: int = 0, settings: PopulationSettings | None = None
     ) -> None:
@@ -61,6 +63,8 @@ class SelfPlay(Members):
 
 class PBT(SelfPlay):
     """Random ordered teams, redrawn for every home every few updates; each member moves the same number of robots."""
+
+    redraws = True
 
     def pairs(self, update: int, rng: np.random.Generator, homes: int, robots: int) -> Slots | None:
         """Each block of as many homes as there are members: a random order of the members for the first robot, and the same
@@ -92,6 +96,8 @@ class FCP(SelfPlay):
 
 class GTCoord(Members):
     """Policy r always moves robot r; every policy learns from its own robot."""
+
+    redraws = False
 
     def __init__(self, config: PolicyConfig, robots: int = 2, seed: int = 0) -> None:
         super().__init__([Policy(config, seed=seed * 1000 + r) for r in range(robots)])

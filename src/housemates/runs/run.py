@@ -36,6 +36,7 @@ from housemates.training.checkpoint import held
 from housemates.training.checks import diverged
 from housemates.training.logger import Record
 from housemates.training.method import Method
+from housemates.training.settings import LATER
 from housemates.training.trainer import Trainer, Training
 
 STAGE_CHOICES = ((1,), (2,), (1, 2))
@@ -165,8 +166,7 @@ def read(folder: Path) -> Run:
     path = RunFolder(folder).config
     values = RunFolder(folder).read_config()
     if isinstance(values.get("training"), dict):
-        # Runs of an earlier version do not say it.
-        values["training"] = {"look_ahead": ""} | values["training"]
+        values["training"] = LATER | values["training"]
     spec = METHODS.get(str(values.get("method")))
     if spec is not None and "settings" in values:
         values["settings"] = from_json(type(spec.settings), values["settings"], f"{path}: settings")

@@ -298,7 +298,7 @@ def train_one(
     there = is_run(folder)
     if there:
         # How many workers trained it does not matter once it is complete; `train` asks if it is not.
-        left_out = ("change", "population", "quiet", "workers")
+        left_out = ("change", "population", "quiet", "stage", "workers")
         check_same(read(folder), {k: v for k, v in (begin | always).items() if k not in left_out}, folder)
         if RunFolder(folder).complete():
             return True

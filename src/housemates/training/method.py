@@ -74,6 +74,8 @@ class Members:
 
     needs: tuple[str, ...] = ()
     progress: float = 0.0
+    redraws: bool = True
+    """Whether `pairs` draws teams; where every home has its team for good, `Training.one_draw` changes nothing."""
 
     def __init__(self, policies: Sequence[Policy], trains: Sequence[bool] | None = None) -> None:
         self.policies = list(policies)

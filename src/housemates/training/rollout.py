@@ -67,6 +67,10 @@ class Slots:
         """An independent copy."""
         return Slots(*(values.copy() for values in vars(self).values()))
 
+    def of_first_home(self) -> Slots:
+        """The team of the first home, in every home."""
+        return Slots(*(np.repeat(values[:1], len(values), axis=0) for values in vars(self).values()))
+
     def take(self, other: Slots, homes: np.ndarray) -> None:
         """Copy the rows of some homes [E] bool."""
         for mine, theirs in zip(vars(self).values(), vars(other).values(), strict=True):
@@ -114,10 +118,19 @@ class Collector:
     """Plays a batch with its players and fills the learners' stores."""
 
     def __init__(
-        self, batch: Batch, players: list[Learner], slots: Slots, disturber: Disturber | None = None, fused: bool = False
+        self,
+        batch: Batch,
+        players: list[Learner],
+        slots: Slots,
+        disturber: Disturber | None = None,
+        fused: bool = False,
+        games: int = 1,
     ) -> None:
-        """disturber: who disturbs the robots that do not learn, None for no disturbance; fused: see `agents.actors.grouped`."""
-        self.batch, self.players, self.disturber = batch, players, disturber
+        """disturber: who disturbs the robots that do not learn, None for no disturbance; fused: see `agents.actors.grouped`;
+        games: episodes of one team in which learners keep their memory."""
+        self.batch, self.players, self.disturber, self.games = batch, players, disturber, games
+        self.played = np.zeros(batch.size, np.int64)
+        """[E] episodes that each home's team has played to their end."""
         self.slots, self.pending = slots.copy(), slots.copy()
         shape = (batch.size, batch.robots)
         self.open_at = np.full(shape, -1, np.int64)
@@ -157,7 +170,7 @@ class Collector:
                 finished.add(self.batch, done, self.slots, self.disturber)
                 if self.disturber is not None:
                     self.disturber.end(done, self._partners)
-                self.slots.take(self.pending, done)
+                self._next_team(done)
                 self._script(done)
                 if self.disturber is not None:
                     self.disturber.begin(done, self._partners)
@@ -168,6 +181,14 @@ class Collector:
             share = played / steps if steps else self.closed / max(decisions, 1)
             if share >= 1 or (enough is not None and enough(share)):
                 return finished
+
+    def _next_team(self, done: np.ndarray) -> None:
+        """Other players take over in the homes done [E] bool whose team has played all its games; elsewhere memory stays."""
+        self.played[done] += 1
+        over = done & (self.played >= self.games)
+        self.played[over] = 0
+        self.slots.take(self.pending, over)
+        self.actors.keeps[done] = (~over[:, None] & self.slots.learns)[done]
 
     def refresh(self) -> None:
         """Policies have changed, or were loaded."""
@@ -188,6 +209,8 @@ class Collector:
     def state(self) -> dict[str, np.ndarray]:
         """Everything needed to continue exactly; call `compact` first."""
         arrays = {"open_at": self.open_at, "actions": self.actions, "asked": np.array([self.asked])}
+        if self.games > 1:
+            arrays |= {"played": self.played, "keeps": self.actors.keeps}
         for name, slots in (("slots", self.slots), ("pending", self.pending)):
             arrays |= {f"{name}.{k}": v for k, v in vars(slots).items()}
         for group in self.actors.groups:
@@ -209,6 +232,8 @@ class Collector:
         """The inverse of `state`."""
         self.open_at, self.actions = arrays["open_at"].copy(), arrays["actions"].copy()
         self.asked = bool(arrays["asked"][0])
+        if self.games > 1:
+            self.played, self.actors.keeps = arrays["played"].copy(), arrays["keeps"].copy()
         for name, slots in (("slots", self.slots), ("pending", self.pending)):
             for key in vars(slots):
                 setattr(slots, key, arrays[f"{name}.{key}"].copy())

@@ -9,6 +9,9 @@ from housemates.sim.rules import Reward, Rules
 from housemates.training.disturbances import Disturbances
 from housemates.training.ppo import PPO
 
+LATER = {"look_ahead": "", "one_draw": False, "games": 1}
+"""Settings that files of earlier versions lack, with what they meant then."""
+
 
 @dataclass(frozen=True)
 class Training:
@@ -33,6 +36,11 @@ class Training:
     look_ahead: Literal["", "guess", "velocity"] = ""
     """How the agent of stage 2 looks ahead (see `lookahead.settings`): what it decides near a partner may be replaced, which it
     learns from as from everything else that the home does; "" not at all."""
+    one_draw: bool = False
+    """Whether all homes of a worker have the same team between two draws, as the paper's text and its released code have it;
+    else every home draws its own. Methods whose teams never change (SP, GT Coord) are not affected in stage 1."""
+    games: int = 1
+    """Episodes that the agent of stage 2 plays with the same partners, with one memory, before others are drawn."""
     steps: int = 0
     """The budget in simulation steps of all homes together (the paper's currency; a step of a home with two robots is one
     step); 0 where it is given in decisions."""
@@ -43,7 +51,7 @@ class Training:
     where they can; or an algorithm of one's own by its name (`training.algorithm`)."""
 
     def __post_init__(self) -> None:
-        for name in ("num_envs", "save_every"):
+        for name in ("num_envs", "save_every", "games"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} = {getattr(self, name)} - it must be at least 1")
         for name in ("decisions", "steps", "rollout_decisions", "rollout_steps"):

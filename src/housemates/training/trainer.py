@@ -45,8 +45,8 @@ from housemates.training.distributed import Group, interrupted
 from housemates.training.disturbances import KINDS, Disturber
 from housemates.training.method import Method
 from housemates.training.path import continued
-from housemates.training.rollout import Collector, Learner
-from housemates.training.settings import Training
+from housemates.training.rollout import Collector, Learner, Slots
+from housemates.training.settings import LATER, Training
 from housemates.training.store import ENDS, Store
 
 RECENT = 2000
@@ -105,13 +105,14 @@ class Trainer:
             if trains:
                 # Stores grow; this is what a rollout of ten steps a decision needs.
                 self._learns(index, share * robots * (config.rollout_decisions or -(-config.rollout_steps // 10)))
-        slots = method.pairs(0, self.rng, share, robots)
+        slots = self._pairs(0, share, robots)
         if slots is None:
             raise ValueError("a method must say who plays before the first update")
         disturber = None
         if stage == 2 and config.disturbances.share:
             disturber = Disturber(self.batch, config.disturbances, [config.seed, self.group.rank, DISTURBER_SEED])
-        self.collector = Collector(self.batch, self.players, slots, disturber, fused=config.learner != "torch")
+        games = config.games if stage == 2 else 1
+        self.collector = Collector(self.batch, self.players, slots, disturber, config.learner != "torch", games)
         self.clock: Callable[[], float] = time.perf_counter
         """What the log's seconds are counted with."""
         self.alone: float | None = None
@@ -179,9 +180,7 @@ class Trainer:
         if self.collector.disturber is not None:
             self.collector.disturber.progress = self.progress
         if self.update:
-            self.collector.pending = self.method.pairs(self.update, self.rng, self.batch.size, self.batch.robots) or (
-                self.collector.pending
-            )
+            self.collector.pending = self._pairs(self.update, self.batch.size, self.batch.robots) or self.collector.pending
         finished = self._collect()
         started = self.clock()
         row, closed = self._update()
@@ -230,6 +229,12 @@ class Trainer:
                 row[f"losses/{name}"] = row.get(f"losses/{name}", 0.0) + value / learners
             row["charts/learning_rate"] = algorithm.rate
         return row, closed
+
+    def _pairs(self, update: int, homes: int, robots: int) -> Slots | None:
+        """Who plays from now on, None if nothing changes."""
+        slots = self.method.pairs(update, self.rng, homes, robots)
+        shared = self.config.one_draw and getattr(self.method, "redraws", True)
+        return slots.of_first_home() if slots is not None and shared else slots
 
     def _probe(self) -> float:
         """The agent beside a standing robot; the first worker plays."""
@@ -338,7 +343,7 @@ class Trainer:
             return False
         arrays, meta = found
         config = to_json(self.config)
-        before = {"look_ahead": ""} | meta["config"]
+        before = LATER | meta["config"]
         if diverged(self.folder):
             # The one thing that may change on the way, since it would diverge again.
             before["ppo"] = config["ppo"]
