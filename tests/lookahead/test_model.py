@@ -5,7 +5,19 @@ import pytest
 
 from helpers.batches import EPISODES, floor_points, make
 from helpers.fates import slow_fate
-from housemates.lookahead.model import MANOEUVRES, PLAN, fate, go_on, next_action, own_action, own_path, set_plan, way_left
+from housemates.lookahead.model import (
+    MANOEUVRES,
+    ONLY_THOUGHT,
+    PLAN,
+    fate,
+    go_on,
+    next_action,
+    own_action,
+    own_path,
+    primitive_of,
+    set_plan,
+    way_left,
+)
 from housemates.lookahead.predict import straight
 from housemates.robots import DEFAULT
 from housemates.sim.batch import Batch
@@ -60,7 +72,7 @@ def test_a_single_decision_leads_where_the_simulator_leads(action: int):
 def test_a_manoeuvre_leads_where_its_primitives_lead_in_the_simulator(row: int):
     batch, plan = apart(seed=row), np.zeros(1, PLAN)
     first, count, second, again = MANOEUVRES[row].tolist()
-    set_plan(plan[0], first, count, second, again, 5, False)
+    set_plan(plan[0], first, count, second, again, 5, ONLY_THOUGHT)
     expected = [modelled(batch, e, plan) for e in range(batch.size)]
     found = simulated(batch, [first] * count + [second] * again + [5])
     running = batch.state.clock == HORIZON
@@ -69,7 +81,7 @@ def test_a_manoeuvre_leads_where_its_primitives_lead_in_the_simulator(row: int):
 
 def test_a_plan_says_its_primitives_one_after_the_other_and_leaves_the_rest_to_the_policy():
     plan = np.zeros(1, PLAN)
-    set_plan(plan[0], TURN_RIGHT, 2, MOVE_FORWARD, 3, 5, False)
+    set_plan(plan[0], TURN_RIGHT, 2, MOVE_FORWARD, 3, 5, ONLY_THOUGHT)
     told = []
     while next_action(plan[0]) >= 0:
         told.append(next_action(plan[0]))
@@ -84,11 +96,35 @@ def test_a_navigation_is_carried_out_to_its_end():
     assert next_action(plan[0]) == 5
 
 
+@pytest.mark.parametrize("entity", [0, 2, 5, 9])
+def test_primitives_that_follow_a_navigation_lead_where_it_leads(entity: int):
+    batch, scratch = apart(seed=entity), np.zeros(1, state_type(DEFAULT.joints))
+    world = batch.world
+
+    def way(e: int, a: int) -> float:
+        s = batch.records[e]
+        return path_length(world, s["home"], cell_at(world, s["home"], *s["pose"][0, :2]), a)
+
+    cells = [cell_at(world, s["home"], *s["pose"][0, :2]) for s in batch.records]
+    goals = [choose_destination(world, s, cell, entity) for s, cell in zip(batch.records, cells, strict=True)]
+    before = [way(e, a) for e, a in enumerate(goals)]
+    e = int(np.argmax(before))
+    actions = np.full((batch.size, 2), NO_OP)
+    for _ in range(400):
+        scratch[0] = batch.records[e]
+        actions[e, 0] = primitive_of(world, batch.records[e], scratch[0], batch.numbers, 0, entity)
+        if actions[e, 0] == NO_OP:
+            break
+        batch.tick(actions)
+    assert before[e] > 1
+    assert way(e, goals[e]) <= 0.3
+
+
 def test_fates_agree_with_a_slow_twin():
     batch, rng, found = make(), np.random.default_rng(0), []
     for _ in range(400):
         own, path = (np.cumsum(rng.normal(0, 0.2, (HORIZON, 2)), axis=0) + rng.uniform(-2, 2, 2) for _ in range(2))
-        case = (0.65, batch.numbers, int(rng.integers(0, 6)), int(rng.choice([0, 10, HORIZON])))
+        case = (0.65, batch.numbers, int(rng.integers(0, 6)), int(rng.choice([0, 10, HORIZON])), bool(rng.integers(2)))
         expected = slow_fate(own, path, case[0], batch.rules, *case[2:])
         found.append(expected[0])
         assert fate(own, path, *case) == pytest.approx(expected)

@@ -5,7 +5,7 @@ import pytest
 
 from helpers.batches import EPISODES, make, put, scripted
 from housemates.lookahead.predict import EVIDENCE, PATHS, predict, standing, weigh
-from housemates.lookahead.settings import GUESS, ORACLE_ACTION, ORACLE_DESTINATION, VELOCITY
+from housemates.lookahead.settings import GUESS, MIND, ORACLE_ACTION, ORACLE_DESTINATION, VELOCITY
 from housemates.robots import DEFAULT
 from housemates.sim.batch import Batch
 from housemates.sim.rules import Rules
@@ -14,14 +14,34 @@ from housemates.sim.state import state_type
 from housemates.tasks.actions import NO_OP, PICK, TURN_LEFT
 
 HORIZON = 40
+NOWHERE = np.eye(PICK + 1)[PICK]
+"""A theory of mind that expects nothing; only its own variant reads it."""
 
 
 def expected_of(batch: Batch, e: int, p: int, variant: int, decided: int = -1) -> tuple[np.ndarray, np.ndarray]:
     """Paths [K, H, 2] of robot p and their probabilities [K]."""
     paths, weights, scratch = np.zeros((PATHS, HORIZON, 2)), np.zeros(PATHS), np.zeros(1, state_type(DEFAULT.joints))
     scratch[0] = batch.records[e]
-    count = predict(batch.world, batch.records[e], scratch[0], batch.numbers, p, variant, decided, paths, weights)
+    count = predict(batch.world, batch.records[e], scratch[0], batch.numbers, p, variant, decided, NOWHERE, paths, weights)
     return paths[:count], weights[:count]
+
+
+@pytest.mark.parametrize("entity", [1, 6])
+def test_a_theory_of_mind_that_is_sure_expects_the_path_of_that_navigation(entity: int):
+    batch = navigating(entity, 30)
+    scratch, paths, weights = np.zeros(1, state_type(DEFAULT.joints)), np.zeros((PATHS, HORIZON, 2)), np.zeros(PATHS)
+    for e in range(batch.size):
+        (path,), _ = expected_of(batch, e, 1, ORACLE_DESTINATION)
+        scratch[0] = s = batch.records[e]
+        sure = np.eye(PICK + 1)[entity]
+        assert predict(batch.world, s, scratch[0], batch.numbers, 1, MIND, -1, sure, paths, weights) == 1
+        there = batch.records[e]["destination"][1]
+        cell = batch.world.approach_cell[batch.world.homes[s["home"]]["approach_start"] + there]
+        goal = batch.world.cell_xz[batch.world.homes[s["home"]]["cell_start"] + cell]
+        # Both lead there; after that one of them goes on.
+        steps = np.flatnonzero(np.hypot(*(path - goal).T) < 0.25)
+        if len(steps):
+            assert np.hypot(*(paths[0][: steps[0] + 1] - goal).T).min() < 0.5
 
 
 def navigating(entity: int, steps: int) -> Batch:

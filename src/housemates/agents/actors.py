@@ -22,6 +22,7 @@ from housemates.agents.draws import sample
 from housemates.agents.functions import FunctionPolicy, RandomPolicy, checked
 from housemates.fused.layout import usable
 from housemates.fused.policies import FusedPolicies, fuse
+from housemates.lookahead.mind import Mind, load_mind
 from housemates.lookahead.search import Planner
 from housemates.lookahead.settings import LookAhead
 from housemates.policies.config import seen_as
@@ -59,6 +60,8 @@ class Actor:
     """Whether it sees depth as environments give it, float32 metres, and not as policies are trained."""
     look_ahead: LookAhead | None = None
     """How it looks ahead before it acts near a partner; None: it does not."""
+    mind: Mind | None = None
+    """Its theory of mind, for the look-ahead of that name."""
 
     @property
     def observations(self) -> tuple[str, ...]:
@@ -85,8 +88,18 @@ def load_actors(agents: Iterable[Agent]) -> dict[Agent, Actor]:
             cut,
             name=agent.name,
             look_ahead=agent.look_ahead,
+            mind=mind_of(agent, loaded.get(key)),
         )
     return found
+
+
+def mind_of(agent: Agent, policy: Any) -> Mind | None:
+    """The theory of mind of an agent that looks ahead with it; None for all others."""
+    if agent.look_ahead is None or agent.look_ahead.variant != "mind":
+        return None
+    if not agent.trained:
+        raise ValueError(f"'{agent.name}' has no theory of mind, only trained policies have - choose another look-ahead")
+    return load_mind(agent.path, agent.meta.get("sha256", ""), policy.config.memory_size)
 
 
 def check_robots(actor: Actor, robots: int) -> None:
@@ -276,10 +289,15 @@ class Actors:
         self._views = [views(group.actors[0], batch) for group in self.groups]
         self._buffers: dict[View, np.ndarray] = {}
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
-        aheads = list(dict.fromkeys(actor.look_ahead for actor in self.actors if actor.look_ahead is not None))
-        self.planners = [Planner(batch, ahead) for ahead in aheads]
+        aheads: dict[tuple[LookAhead | None, int], Planner] = {}
+        for actor in self.actors:
+            key = actor.look_ahead, id(actor.mind)
+            if actor.look_ahead is not None and key not in aheads:
+                aheads[key] = Planner(batch, actor.look_ahead, actor.mind)
+        self.planners = list(aheads.values())
         """One for each way of looking ahead among the actors."""
-        self._planner_of = np.array([*(-1 if a.look_ahead is None else aheads.index(a.look_ahead) for a in self.actors), -1])
+        keys = [(actor.look_ahead, id(actor.mind)) for actor in self.actors]
+        self._planner_of = np.array([*(list(aheads).index(key) if key in aheads else -1 for key in keys), -1])
 
     def decide(self, which: np.ndarray, out: np.ndarray, drawn: np.ndarray | None = None) -> list[Decisions]:
         """Let the actors decide for the robots of which [E, R] bool, and write their actions into out [E, R].
@@ -320,7 +338,8 @@ class Actors:
                 mine = np.flatnonzero(planner_of == number)
                 if len(mine):
                     rows, logits = decisions.rows[mine], decisions.result.logits.cpu().numpy()[mine]
-                    out.reshape(-1)[rows] = planner.revise(rows, logits, decisions.action[mine], decided)
+                    memory = None if planner.mind is None else decisions.result.memory.cpu().numpy()[mine]
+                    out.reshape(-1)[rows] = planner.revise(rows, logits, decisions.action[mine], decided, memory)
 
     def forget(self, homes: np.ndarray) -> None:
         """Memories of all robots in homes [E] bool are as at the start of an episode."""

@@ -17,7 +17,7 @@ KINDS = {int: "N", float: "X", Path: "PATH", str: "NAME"}
 TOPICS = {
     "Start here": ("info", "prepare", "watch", "play"),
     "Train": ("train", "partners", "holdouts"),
-    "Evaluate": ("evaluate", "report", "submit", "diversity", "benchmark", "validity"),
+    "Evaluate": ("evaluate", "report", "submit", "diversity", "mind", "benchmark", "validity"),
     "Data": ("homes", "episodes", "data", "export", "games", "hub", "speed"),
 }
 """The commands by what a person wants."""
@@ -34,6 +34,7 @@ NEXT = {
     "partners": "housemates partners card NAME, or: housemates partners play NAME NAME",
     "holdouts": "housemates evaluate RUN",
     "diversity": "housemates report RUN",
+    "mind": "housemates evaluate --agents RUN/agent+lookahead-mind --split dev",
     "report": "open the page that it names; housemates watch RUN",
     "submit": "commit the folder of the entry, and send it as a pull request",
     "benchmark": "housemates watch FOLDER/runs/RUN",

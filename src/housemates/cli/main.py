@@ -41,6 +41,7 @@ from housemates.cli import help
 from housemates.cli import holdouts as cli_holdouts
 from housemates.cli import homes as cli_homes
 from housemates.cli import hub as cli_hub
+from housemates.cli import mind as cli_mind
 from housemates.cli import partners as cli_partners
 from housemates.cli import report as cli_report
 from housemates.cli import series as cli_series
@@ -351,6 +352,7 @@ def commands() -> Commands:
             "Partners of the zero-shot evaluation: list them, train more, train best responses.", holdouts, lists=True
         ),
         "diversity": cli_diversity.diversity,
+        "mind": cli_mind.mind,
         "series": cli_series.series,
         "report": cli_report.report,
         "submit": cli_submit.submit,

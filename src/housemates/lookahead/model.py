@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 from housemates.sim.rules import ALWAYS_BELOW, RELEASE
-from housemates.sim.skills import BLOCKED, cell_at, choose_destination, move, path_length
+from housemates.sim.skills import BLOCKED, cell_at, choose_destination, move, navigate, path_length
 from housemates.sim.step import begin, crossed
 from housemates.tasks.actions import MOVE_FORWARD, NO_OP, PICK, TURN_LEFT, TURN_RIGHT
 
@@ -17,7 +17,7 @@ PLAN = np.dtype(
         ("second", "i1"),
         ("second_steps", "i2"),
         ("last", "i1"),  # What comes then: a navigation, or NO_OP to stand
-        ("to_the_end", "u1"),  # Whether that is carried out too; else only the model goes on with it
+        ("to_the_end", "u1"),  # How that is carried out: only in the model, as a skill, or BY_STEPS
         ("age", "i2"),  # Decisions since it was chosen
         ("held", "u1"),  # Whether it is being carried out
     ],
@@ -25,6 +25,9 @@ PLAN = np.dtype(
 )
 """One way to go on: first, then second, then last. A robot that looks ahead holds on to one."""
 
+ONLY_THOUGHT, AS_SKILL, BY_STEPS = 0, 1, 2
+"""How the last part of a plan is carried out. A navigation as a skill ends only where it leads to or near a partner; by steps,
+as primitives that follow its path, it ends at any time."""
 TURNS = (3, 6, 9, 13, 18)
 """Steps of turning before driving off: about 30, 60, 90, 125 and 170 degrees."""
 DRIVES = (5, 10)
@@ -54,9 +57,9 @@ def set_plan(plan, first, first_steps, second, second_steps, last, to_the_end):
 def own_action(plan, action):
     """Fill a PLAN with a single decision: a navigation to its end, or one step, after which the robot stands."""
     if action < PICK:
-        set_plan(plan, NO_OP, 0, NO_OP, 0, action, True)
+        set_plan(plan, NO_OP, 0, NO_OP, 0, action, AS_SKILL)
     else:
-        set_plan(plan, action, 1, NO_OP, 0, NO_OP, False)
+        set_plan(plan, action, 1, NO_OP, 0, NO_OP, ONLY_THOUGHT)
 
 
 @njit(cache=True, nogil=True)
@@ -66,7 +69,7 @@ def next_action(plan):
         return int(plan.first)
     if plan.second_steps > 0:
         return int(plan.second)
-    return int(plan.last) if plan.to_the_end else -1
+    return int(plan.last) if plan.to_the_end != ONLY_THOUGHT else -1
 
 
 @njit(cache=True, nogil=True)
@@ -77,6 +80,29 @@ def go_on(plan):
     elif plan.second_steps > 0:
         plan.second_steps -= 1
     plan.age += 1
+
+
+@njit(cache=True, nogil=True)
+def primitive_of(world, s, c, rules, r, entity):
+    """The primitive that comes nearest to the next step of robot r's navigation to an entity; NO_OP where it has arrived.
+
+    c: a scratch record.
+    """
+    for k in range(3):
+        c.pose[r, k] = s.pose[r, k]
+    begin(world, c, r, entity)
+    for _ in range(2):
+        # The first step may end a turn with less than a whole one, which no primitive can.
+        if navigate(world, c, rules, r, entity):
+            return NO_OP
+        dx, dz = c.pose[r, 0] - s.pose[r, 0], c.pose[r, 1] - s.pose[r, 1]
+        wanted = np.arctan2(-dz, dx) if dx * dx + dz * dz > 1e-12 else c.pose[r, 2]
+        error = (wanted - s.pose[r, 2] + np.pi) % (2 * np.pi) - np.pi
+        if abs(error) > rules.turn / 2:
+            return TURN_LEFT if error > 0 else TURN_RIGHT
+        if dx * dx + dz * dz > 1e-12:
+            return MOVE_FORWARD
+    return MOVE_FORWARD
 
 
 @njit(cache=True, nogil=True)
@@ -101,29 +127,33 @@ def own_path(world, s, c, rules, r, plan, path):
 
 
 @njit(cache=True, nogil=True)
-def fate(own, path, touching, rules, level, driving):
+def fate(own, path, touching, rules, level, driving, stopping):
     """First step at which a robot on its path own [H, 2] comes nearer than `touching` metres to one on path [H, 2], H if never;
-    the least distance up to then; and the step at which it stops.
+    the least distance up to then; the step at which it stops; and the step at which its navigation is first cut, H if never.
 
-    driving: step at which a navigation begins. That one is cut when the partner comes nearer than the next threshold, and the
-    robot then stands: it decides again there. level: thresholds that lie above the present distance (`STATE.level`).
+    driving: step at which a navigation begins. That one is cut when the partner comes nearer than the next threshold; stopping:
+    whether the robot then stands. level: thresholds that lie above the present distance (`STATE.level`).
     """
-    least, stop = np.inf, own.shape[0] - 1
+    least, stop, cut = np.inf, own.shape[0] - 1, own.shape[0]
     for t in range(own.shape[0]):
         at = min(t, stop)
         dx, dz = own[at, 0] - path[t, 0], own[at, 1] - path[t, 1]
         d = np.sqrt(dx * dx + dz * dz)
         least = min(least, d)
         if d < touching:
-            return t, least, at
+            return t, least, at, cut
+        near = False
         if rules.interruption == 1:
             risen = crossed(rules, d, 0.0)
-            if risen > level and driving <= t < stop:
-                stop = t
+            near = risen > level
             level = max(risen, min(level, crossed(rules, d, RELEASE)))
-        elif rules.interruption == 2 and d < ALWAYS_BELOW and driving <= t < stop:
-            stop = t
-    return own.shape[0], least, stop
+        elif rules.interruption == 2:
+            near = d < ALWAYS_BELOW
+        if near and t >= driving:
+            cut = min(cut, t)
+            if stopping and t < stop:
+                stop = t
+    return own.shape[0], least, stop, cut
 
 
 @njit(cache=True, nogil=True)

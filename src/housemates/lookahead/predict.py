@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from housemates.lookahead.settings import GUESS, ORACLE_ACTION, ORACLE_DESTINATION
+from housemates.lookahead.settings import GUESS, MIND, ORACLE_ACTION, ORACLE_DESTINATION
 from housemates.sim.rules import WINDOW
 from housemates.sim.sensor_kernels import place_before
 from housemates.sim.skills import BLOCKED, OPENING, cell_at, choose_destination, move, navigate, path_length
@@ -181,6 +181,15 @@ def guess(world, s, c, rules, p, paths, weights):
         return leave(world, s, c, rules, p, paths, weights)
     weight, destination = np.empty(PICK + 1), np.empty(PICK, np.int64)
     weigh(world, s, p, driven, weight, destination)
+    return likeliest(world, s, c, rules, p, yaw, weight, destination, paths, weights)
+
+
+@njit(cache=True, nogil=True)
+def likeliest(world, s, c, rules, p, yaw, weight, destination, paths, weights):
+    """The likeliest paths [PATHS, H, 2] of robot p that faces yaw, and their probabilities; returns how many.
+
+    weight [15]: probabilities of its navigations to destination [14] and of going on straight, which are used up.
+    """
     count, total = 0, 0.0
     for k in range(PATHS):
         best = int(np.argmax(weight))
@@ -198,6 +207,32 @@ def guess(world, s, c, rules, p, paths, weights):
     for k in range(count):
         weights[k] /= total
     return count
+
+
+@njit(cache=True, nogil=True)
+def expected(world, s, c, rules, p, going, paths, weights):
+    """As `guess`, with probabilities going [15] of the navigations that robot p is on or begins soon, and of none.
+
+    With none a robot that moves goes on straight, and one that stands stays.
+    """
+    yaw, driven = heading_of(s, p)
+    cell = cell_at(world, s.home, s.pose[p, 0], s.pose[p, 1])
+    weight, destination, facing = going.copy(), np.full(PICK, -1), -1
+    for entity in range(PICK):
+        a = choose_destination(world, s, cell, entity) if cell != BLOCKED else -1
+        destination[entity] = a
+        if a < 0:
+            weight[PICK] += weight[entity]
+            weight[entity] = 0.0
+        elif facing < 0 or weight[entity] > weight[facing]:
+            facing = entity
+    if driven < MOVED and facing >= 0:
+        # Its heading is not known: it may face its way already.
+        home = world.homes[s.home]
+        corner = int(world.corner[home.corner_start + destination[facing] * home.cells + cell])
+        ahead = world.cell_xz[home.cell_start + corner]
+        yaw = np.arctan2(-(ahead[1] - s.pose[p, 1]), ahead[0] - s.pose[p, 0])
+    return likeliest(world, s, c, rules, p, yaw, weight, destination, paths, weights)
 
 
 @njit(cache=True, nogil=True)
@@ -232,10 +267,15 @@ def oracle(world, s, c, rules, p, decided, whole, path):
 
 
 @njit(cache=True, nogil=True)
-def predict(world, s, c, rules, p, variant, decided, paths, weights):
-    """Paths [PATHS, H, 2] of robot p over the next H steps and their probabilities [PATHS]; returns how many there are."""
+def predict(world, s, c, rules, p, variant, decided, going, paths, weights):
+    """Paths [PATHS, H, 2] of robot p over the next H steps and their probabilities [PATHS]; returns how many there are.
+
+    going [15]: where a theory of mind says that it goes, for that variant.
+    """
     if variant == GUESS:
         return guess(world, s, c, rules, p, paths, weights)
+    if variant == MIND:
+        return expected(world, s, c, rules, p, going, paths, weights)
     weights[0] = 1.0
     if variant in (ORACLE_DESTINATION, ORACLE_ACTION):
         oracle(world, s, c, rules, p, decided, variant == ORACLE_ACTION, paths[0])

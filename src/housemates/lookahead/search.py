@@ -5,14 +5,19 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from housemates.lookahead.mind import TRAIN, Mind, expect
 from housemates.lookahead.model import (
+    AS_SKILL,
+    BY_STEPS,
     MANOEUVRES,
+    ONLY_THOUGHT,
     PLAN,
     fate,
     go_on,
     next_action,
     own_action,
     own_path,
+    primitive_of,
     set_plan,
     way_left,
 )
@@ -20,9 +25,9 @@ from housemates.lookahead.predict import PATHS, predict
 from housemates.lookahead.settings import LookAhead, settings
 from housemates.sim.batch import Batch
 from housemates.sim.rules import ARRIVE, COLLISION
-from housemates.sim.skills import may_start
+from housemates.sim.skills import cell_at, may_start, path_length
 from housemates.sim.state import MOST_ROBOTS
-from housemates.tasks.actions import NO_OP, PICK
+from housemates.tasks.actions import MOVE_FORWARD, NO_OP, PICK
 
 HIT, LATER = 20.0, 0.98
 """Cost of a collision, and by how much it falls with each step until then: what is far off can still be avoided."""
@@ -33,6 +38,8 @@ WAY = 0.25
 UNLIKE = 0.1
 """Cost of each nat by which a decision is less likely than the policy's likeliest, up to UNLIKE_MOST."""
 UNLIKE_MOST = 5.0
+SHORT = 0.5
+"""Metres below which a robot that waits is not sent off."""
 SOON = 4
 """Steps: a skill that works now is used unless a collision comes sooner than this."""
 LONGEST = 60
@@ -44,8 +51,12 @@ NOT_CHECKED = -1
 
 @njit(cache=True, nogil=True)
 def danger(s, rules, own, driving, ahead, paths, weights, counts, r):
-    """Probability that a path own [H, 2] of robot r touches a partner, what that and too little room cost, the first step at
-    which it may happen, and where the robot stops if everybody does what is likeliest."""
+    """Probability that a path own [H, 2] of robot r touches a partner before it can do anything else about it, what contact and
+    too little room cost, the first step at which it may happen, and where the robot stops if everybody does what is likeliest.
+
+    driving: step at which the path becomes a navigation; before that the robot decides at every step. Contact is left to the
+    next decision where that comes at least `react` steps before it.
+    """
     risk, cost, soonest, end = 0.0, 0.0, own.shape[0], own.shape[0] - 1
     robots, level = s.robots, int(s.level[r])
     for p in range(robots):
@@ -53,13 +64,13 @@ def danger(s, rules, own, driving, ahead, paths, weights, counts, r):
             continue
         likeliest = int(np.argmax(weights[p, : counts[p]]))
         for k in range(counts[p]):
-            begins = driving if stands(paths[p, k]) else own.shape[0]
-            hit, least, stop = fate(own, paths[p, k], COLLISION + ahead.margin, rules, level, begins)
+            hit, least, stop, cut = fate(own, paths[p, k], COLLISION + ahead.margin, rules, level, driving, stands(paths[p, k]))
             if k == likeliest:
                 end = min(end, stop)
             cost += weights[p, k] * ROOM * max(ahead.clearance - least, 0.0)
             if hit < own.shape[0]:
-                risk += weights[p, k]
+                decides = cut if driving == 0 else 1
+                risk += weights[p, k] if hit - decides < ahead.react else 0.0
                 cost += weights[p, k] * HIT * LATER**hit
                 soonest = min(soonest, hit)
     return risk, cost, soonest, end
@@ -89,7 +100,7 @@ def is_done(world, s, r, plan):
     action = next_action(plan)
     if action < 0 or plan.age >= LONGEST:
         return True
-    if action < PICK and s.destination[r] >= 0 and plan.age > 0:
+    if action < PICK and plan.to_the_end == AS_SKILL and s.destination[r] >= 0 and plan.age > 0:
         goal = world.homes[s.home].cell_start + world.approach_cell[world.homes[s.home].approach_start + s.destination[r]]
         dx, dz = world.cell_xz[goal, 0] - s.pose[r, 0], world.cell_xz[goal, 1] - s.pose[r, 1]
         return dx * dx + dz * dz <= ARRIVE * ARRIVE
@@ -97,9 +108,42 @@ def is_done(world, s, r, plan):
 
 
 @njit(cache=True, nogil=True)
+def carry_on(world, s, c, rules, r, plan):
+    """The next decision of a plan."""
+    action = next_action(plan)
+    go_on(plan)
+    if action < PICK and plan.to_the_end == BY_STEPS:
+        return primitive_of(world, s, c, rules, r, action)
+    return action
+
+
+@njit(cache=True, nogil=True)
 def wished(logits):
     """The navigation that a policy likes best."""
     return int(np.argmax(logits[:PICK]))
+
+
+@njit(cache=True, nogil=True)
+def is_idle(action):
+    """Whether a decision leaves the robot where it is, given that it is no skill that works now."""
+    return action >= PICK and action != MOVE_FORWARD
+
+
+@njit(cache=True, nogil=True)
+def may_go(world, s, c, rules, r, ahead, logits, paths, weights, counts, own, trial):
+    """Whether a robot that would wait may as well go where its policy would most like to go: the policy likes that nearly as
+    much, there is some way to go, and it is safe."""
+    goal = wished(logits)
+    if logits.max() - logits[goal] >= ahead.haste:
+        return False
+    own_action(trial[0], goal)
+    driving = own_path(world, s, c, rules, r, trial[0], own)
+    if (
+        c.destination[r] < 0
+        or path_length(world, s.home, cell_at(world, s.home, s.pose[r, 0], s.pose[r, 1]), c.destination[r]) < SHORT
+    ):
+        return False
+    return danger(s, rules, own, driving, ahead, paths, weights, counts, r)[0] <= ahead.risk
 
 
 @njit(cache=True, nogil=True)
@@ -112,10 +156,12 @@ def best_plan(world, s, c, rules, r, ahead, logits, paths, weights, counts, own,
         extra = UNLIKE * UNLIKE_MOST
         if k < actions:
             own_action(trial, k)
+            if k < PICK and k != goal:
+                trial.to_the_end = BY_STEPS
             extra = UNLIKE * min(highest - logits[k], UNLIKE_MOST)
         else:
             row = MANOEUVRES[(k - actions) // 2]
-            set_plan(trial, row[0], row[1], row[2], row[3], goal if (k - actions) % 2 == 0 else NO_OP, False)
+            set_plan(trial, row[0], row[1], row[2], row[3], goal if (k - actions) % 2 == 0 else NO_OP, ONLY_THOUGHT)
         if not PICK < k <= NO_OP:
             # All skills of one step leave the robot where it is, as the first of them does.
             driving = own_path(world, s, c, rules, r, trial, own)
@@ -129,10 +175,11 @@ def best_plan(world, s, c, rules, r, ahead, logits, paths, weights, counts, own,
 
 
 @njit(cache=True, nogil=True)
-def look(world, s, c, rules, r, ahead, logits, wanted, decided, plan, room):
+def look(world, s, c, rules, r, ahead, logits, wanted, decided, going, plan, room):
     """What robot r of a home does instead of the decision `wanted`: (action, what became of it).
 
-    plan: its PLAN, which is read and written; decided [R]: what all robots have just decided; room: arrays of a `Planner`.
+    plan: its PLAN, which is read and written; decided [R]: what all robots have just decided; going [R, 15]:
+    where a theory of mind says that they go, for that variant; room: arrays of a `Planner`.
     """
     own, paths, weights, counts, trial, best = room
     if plan.held and is_done(world, s, r, plan):
@@ -142,7 +189,7 @@ def look(world, s, c, rules, r, ahead, logits, wanted, decided, plan, room):
         return wanted, NOT_CHECKED
     for p in range(s.robots):
         if p != r:
-            counts[p] = predict(world, s, c, rules, p, ahead.variant, decided[p], paths[p], weights[p])
+            counts[p] = predict(world, s, c, rules, p, ahead.variant, decided[p], going[p], paths[p], weights[p])
     own_action(trial[0], wanted)
     driving = own_path(world, s, c, rules, r, trial[0], own)
     risk, _, soonest, _ = danger(s, rules, own, driving, ahead, paths, weights, counts, r)
@@ -151,24 +198,24 @@ def look(world, s, c, rules, r, ahead, logits, wanted, decided, plan, room):
         driving = own_path(world, s, c, rules, r, plan, own)
         kept = danger(s, rules, own, driving, ahead, paths, weights, counts, r)[0]
         if kept <= ahead.risk and not works and (plan.age < ahead.hold or risk > ahead.risk):
-            action = next_action(plan)
-            go_on(plan)
-            return action, HELD
+            return carry_on(world, s, c, rules, r, plan), HELD
         plan.held = 0
     if risk <= ahead.risk or works:
-        return wanted, OWN
+        hurried = (
+            not works and is_idle(wanted) and may_go(world, s, c, rules, r, ahead, logits, paths, weights, counts, own, trial)
+        )
+        return (wished(logits), CHANGED) if hurried else (wanted, OWN)
     best_plan(world, s, c, rules, r, ahead, logits, paths, weights, counts, own, trial[0], best)
     chosen = best[0]
     set_plan(plan, chosen.first, chosen.first_steps, chosen.second, chosen.second_steps, chosen.last, chosen.to_the_end)
-    action = next_action(plan)
-    go_on(plan)
     plan.held = 1
-    return action, CHANGED
+    return carry_on(world, s, c, rules, r, plan), CHANGED
 
 
 @njit(cache=True, nogil=True)
-def look_all(world, state, scratch, rules, ahead, rows, logits, wanted, decided, plans, room, out, told):
-    """`look` for robots rows [n] of [E * R] with logits [n, 25] and decisions wanted [n]; decided [E, R] of everybody.
+def look_all(world, state, scratch, rules, ahead, rows, logits, wanted, decided, going, plans, room, out, told):
+    """`look` for robots rows [n] of [E * R] with logits [n, 25] and decisions wanted [n]; decided [E, R] of everybody;
+    going: [n, R, 15], or [1, R, 15] where it is not used.
 
     Writes actions into out [n] and what became of them into told [n] (OWN, HELD, CHANGED, NOT_CHECKED).
     """
@@ -179,14 +226,18 @@ def look_all(world, state, scratch, rules, ahead, rows, logits, wanted, decided,
         if s.clock == 0:
             plan.held = 0
         scratch[0] = s
-        out[n], told[n] = look(world, s, scratch[0], rules, r, ahead, logits[n], wanted[n], decided[e], plan, room)
+        mine = going[min(n, going.shape[0] - 1)]
+        out[n], told[n] = look(world, s, scratch[0], rules, r, ahead, logits[n], wanted[n], decided[e], mine, plan, room)
 
 
 class Planner:
     """The look-ahead of robots of a batch; it remembers which plans they are carrying out."""
 
-    def __init__(self, batch: Batch, ahead: LookAhead) -> None:
-        self.batch, self.ahead, self.settings = batch, ahead, settings(ahead)
+    def __init__(self, batch: Batch, ahead: LookAhead, mind: Mind | None = None) -> None:
+        """mind: of the agent that looks ahead, for the variant of that name."""
+        if (ahead.variant == "mind") != (mind is not None):
+            raise ValueError(f"look-ahead '{ahead.variant}' {'without' if mind is None else 'with'} a theory of mind - {TRAIN}")
+        self.batch, self.ahead, self.settings, self.mind = batch, ahead, settings(ahead), mind
         self.plans = np.zeros((batch.size, batch.robots), PLAN)
         """[E, R] what each robot holds on to."""
         self.counts = np.zeros(4, np.int64)
@@ -201,21 +252,33 @@ class Planner:
             np.zeros(1, PLAN),
         )
 
-    def revise(self, rows: np.ndarray, logits: np.ndarray, wanted: np.ndarray, decided: np.ndarray) -> np.ndarray:
+    def revise(
+        self, rows: np.ndarray, logits: np.ndarray, wanted: np.ndarray, decided: np.ndarray, memory: np.ndarray | None = None
+    ) -> np.ndarray:
         """What robots rows [n] of [E * R] do instead of wanted [n], int64 [n].
 
         logits [n, 25]: how much their policies like every decision; decided [E, R]: what everybody has just decided, -1 for
-        nothing.
+        nothing; memory [n, M]: of their policies after the decision, for a theory of mind.
         """
         out, told = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
         batch = self.batch
         look_all(
             batch.world, batch.records, self._scratch, batch.numbers, self.settings, rows.astype(np.int64),
             np.ascontiguousarray(logits, np.float64), wanted.astype(np.int64), np.ascontiguousarray(decided, np.int64),
-            self.plans, self._room, out, told,
+            self._going(rows, memory), self.plans, self._room, out, told,
         )  # fmt: skip
         self.counts += np.bincount(np.where(told < 0, 3, told), minlength=4)
         return out
+
+    def _going(self, rows: np.ndarray, memory: np.ndarray | None) -> np.ndarray:
+        """Where the partners of robots rows [n] go, by the theory of mind: [n, R, 15]; [1, R, 15] without one."""
+        robots, mind = self.batch.robots, self.mind
+        going = np.zeros((1 if mind is None else len(rows), robots, PICK + 1))
+        if mind is not None and memory is not None:
+            seen = np.ascontiguousarray(memory, np.float64)
+            batch, near = self.batch, self.ahead.near
+            expect(batch.world, batch.records, robots, rows.astype(np.int64), seen, near, *mind.arrays, going)
+        return going
 
     def forget(self) -> None:
         """Nobody holds on to anything."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, get_args
 
-Variant = Literal["guess", "velocity", "oracle_destination", "oracle_action"]
+Variant = Literal["guess", "velocity", "oracle_destination", "oracle_action", "mind"]
 VARIANTS: tuple[str, ...] = get_args(Variant)
 """guess: partners go on to a destination that fits their last steps. velocity: they keep their velocity. The oracles know what
 no robot can: oracle_destination the true destination of a partner's navigation, oracle_action also its heading and what it has
-just decided."""
+just decided. mind: the agent's own theory of mind (`lookahead.mind`) says where they go."""
 ORACLES = tuple(name for name in VARIANTS if name.startswith("oracle"))
-GUESS, VELOCITY, ORACLE_DESTINATION, ORACLE_ACTION = range(len(VARIANTS))
+GUESS, VELOCITY, ORACLE_DESTINATION, ORACLE_ACTION, MIND = range(len(VARIANTS))
 SUFFIX = "+lookahead"
 """Behind the name of an agent: RUN/agent+lookahead, or with a variant: RUN/agent+lookahead-velocity."""
 
@@ -32,6 +32,11 @@ class LookAhead:
     """Metres beyond touching that count as a collision: the forward model is not exact."""
     clearance: float = 1.0
     """Metres that are kept free around a partner where it costs nothing."""
+    react: int = 15
+    """Steps before a contact at which the robot must decide anew at the latest: what comes later is left to that decision."""
+    haste: float = 2.0
+    """Nats: a robot that would wait goes where its policy would most like to go, if that is safe and the policy likes it less
+    than its favourite by fewer than these; 0: never."""
     hold: int = 4
     """Decisions for which a manoeuvre is kept at least, unless it becomes dangerous itself."""
 
@@ -45,6 +50,10 @@ class LookAhead:
         for name in ("near", "margin", "clearance"):
             if not 0 <= getattr(self, name) <= 100:
                 raise ValueError(f"{name} = {getattr(self, name)} - give metres from 0 to 100")
+        if self.react < 0:
+            raise ValueError(f"react = {self.react} - give a number of steps, 0 to check nothing")
+        if not 0 <= self.haste <= 100:
+            raise ValueError(f"haste = {self.haste} - give nats from 0 to 100")
         if self.hold < 0:
             raise ValueError(f"hold = {self.hold} - give a number of decisions, 0 for none")
 
@@ -63,14 +72,15 @@ class Settings(NamedTuple):
     risk: float
     margin: float
     clearance: float
+    react: int
+    haste: float
     hold: int
 
 
 def settings(ahead: LookAhead) -> Settings:
     """A look-ahead in the form the kernels read."""
-    return Settings(
-        VARIANTS.index(ahead.variant), ahead.horizon, ahead.near, ahead.risk, ahead.margin, ahead.clearance, ahead.hold
-    )
+    numbers = (getattr(ahead, name) for name in Settings._fields[1:])
+    return Settings(VARIANTS.index(ahead.variant), *numbers)
 
 
 def split_name(text: str) -> tuple[str, LookAhead | None]:
