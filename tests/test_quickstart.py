@@ -4,6 +4,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,17 @@ from housemates.cli.main import check, commands, main, with_list
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"(?:^<!-- (?P<note>[^\n]*?) -->\n)?^```python\n(?P<code>.*?)^```", re.MULTILINE | re.DOTALL)
-ELSEWHERE = ("your own method", "my_house.py", "cloning", "python", "loop")
-"""Notes above blocks that tests of their own run."""
+ELSEWHERE = {
+    "your own method": "tests/methods/test_your_own_method.py",
+    "python": "tests/methods/test_your_own_method.py",
+    "my_house.py": "tests/tasks/test_your_own_task.py",
+    "cloning": "tests/datasets/test_documentation.py",
+    "loop": "tests/test_quickstart.py",
+}
+"""Notes above blocks that other tests run, and where those are; a note may also name its test itself."""
+FENCE = re.compile(r"^(?:<!-- (?P<note>[^\n]*?) -->\n)?```(?P<kind>[^\n]*)\n(?P<text>.*?)^```", re.MULTILINE | re.DOTALL)
+PROSE = ("text", "bibtex")
+"""Blocks that are not meant to be run: diagrams, addresses, citations."""
 FIRST, REAL = "run first: housemates ", "needs ReplicaCAD"
 PLACEHOLDER = re.compile(r"\b[A-Z][A-Z_]*\b|\bmy_|clear_table|flats")
 AUDIT = ("evaluation.diversity", "evaluation.metrics", "evaluation.rows", "evaluation.stats")
@@ -32,7 +42,7 @@ def name(page: Path) -> str:
 def blocks(page: Path) -> list[tuple[str, str]]:
     """Blocks of Python that this file runs: the note above each, and its text. A block with a title shows an example."""
     found = [(match["note"] or "", match["code"]) for match in BLOCK.finditer(page.read_text())]
-    return [(note, code) for note, code in found if not note.startswith(ELSEWHERE) and "tests/" not in note]
+    return [(note, code) for note, code in found if not note.startswith(tuple(ELSEWHERE)) and "tests/" not in note]
 
 
 def lines_of_commands(page: Path) -> list[str]:
@@ -72,6 +82,46 @@ def test_the_loop_of_the_readme_trains(tmp_path):
     code += "\nassert torch.isfinite(loss) and seen.shape == (8, 75)\n"
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_every_block_of_a_page_is_run_or_checked(page):
+    text = page.read_text()
+    for fence in FENCE.finditer(text):
+        kind, note, content = fence["kind"].strip(), fence["note"] or "", fence["text"]
+        if kind == "toml":
+            tomllib.loads(content)
+        elif kind.startswith("{ .python"):
+            (example,) = re.findall(r'title="(.*?)"', kind)
+            assert content.strip() == f'--8<-- "{example}"'
+            assert f'"{Path(example).stem}"' in (ROOT / "tests" / "examples" / "test_examples.py").read_text()
+        elif kind == "python" and (note.startswith(tuple(ELSEWHERE)) or "tests/" in note):
+            test = next((file for word, file in ELSEWHERE.items() if note.startswith(word)), "")
+            test = test or re.findall(r"tests/[\w/]+\.py", note)[0]
+            assert page.name in (ROOT / test).read_text()
+        else:
+            assert kind in ("", "sh", "python", *PROSE), f"nothing runs a block of kind '{kind}'"
+    assert not re.findall(r"^    (?:import|from) \w+", FENCE.sub("", text), re.MULTILINE), "Python belongs into ```python"
+
+
+def shell_lines(page: Path) -> list[str]:
+    """Lines of blocks for a shell that call Python or make."""
+    fenced = [fence["text"] for fence in FENCE.finditer(page.read_text()) if fence["kind"].strip() == "sh"]
+    return [line for block in fenced for line in block.splitlines() if line.startswith(("python ", "make "))]
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if shell_lines(page)], ids=name)
+def test_scripts_and_targets_that_a_page_calls_are_there(page):
+    targets = set(re.findall(r"^([a-z][\w -]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    known = {target for line in targets for target in line.split()}
+    for line in shell_lines(page):
+        words = shlex.split(line, comments=True)
+        if words[0] == "make":
+            assert set(words[1:]) <= known, line
+        elif words[1].endswith(".py"):
+            code = (ROOT / words[1]).read_text()
+            options = [word.removeprefix("--").replace("-", "_") for word in words[2:] if word.startswith("--")]
+            assert [option for option in options if f"{option}:" not in code] == [], line
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)

@@ -59,13 +59,19 @@ def on_disk(kernel: Any) -> bool:
         return False
 
 
+SAID: set[str] = set()
+"""Kernels whose compilation was announced in this process: they are compiled when they are first used, which may be later."""
+
+
 def announce(name: str, kernels: Iterable[Any], seconds: float) -> bool:
-    """Say on stderr, in one line, that kernels will be compiled now and how long it takes; silent if they are compiled.
+    """Say on stderr, in one line and once a process, that kernels will be compiled now and how long it takes; silent if they
+    are compiled.
 
     `seconds` is a rough figure for one core. Returns whether it said anything.
     """
-    if all(on_disk(kernel) for kernel in kernels):
+    if name in SAID or all(on_disk(kernel) for kernel in kernels):
         return False
+    SAID.add(name)
     print(f"Compiling {name} kernels, once (about {seconds:.0f} s)...", file=sys.stderr, flush=True)
     return True
 

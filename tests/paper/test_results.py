@@ -105,3 +105,25 @@ def test_the_page_of_the_look_ahead_tells_what_its_rows_say(name):
         assert {row["split"] for row in found} == {"dev"}
         ends = [100 * mean(row[end] for row in found) for end in ("success", "collision", "timeout")]
         assert " / ".join(f"{share:.1f}" for share in ends) in page
+
+
+def test_no_agent_leaves_the_work_to_its_partners_and_the_page_has_it_as_the_rows_do():
+    page = (ROOT / "docs" / "concepts" / "methods" / "disturbances.md").read_text()
+    titles = {"tidy_house": "Tidy House", "set_table": "Set Table"}
+    agents = defaultdict(list)
+    for path in sorted((ROOT / "results" / "free_riding").glob("*.parquet")):
+        for row in rows(path):
+            agents[row["method"], row["task"], row["stage2_decisions"] // 100_000 / 10, row["agent_seed"]].append(row)
+    assert len(agents) == 36
+    cells = defaultdict(list)
+    for (method, task, millions, _), games in sorted(agents.items()):
+        own = [row for row in games if row["evaluation"] == "train_pop"]
+        beside = mean(row["success"] for row in games if row["partner"] == "script/noop")
+        done = [by for row in own for by in row["subgoals"]]
+        share = sum(by == 1 for by in done) / sum(by > 0 for by in done)
+        assert share >= 0.25
+        assert beside >= 0.5
+        found = (mean(row["success"] for row in own), share, beside)
+        cells[f"| {method.upper()} | {titles[task]} | {millions:g} M |"].append([f"{100 * value:.1f}" for value in found])
+    for start, seeds in cells.items():
+        assert f"{start} {' | '.join(', '.join(column) for column in zip(*seeds, strict=True))} |" in page

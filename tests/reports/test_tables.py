@@ -201,6 +201,17 @@ def test_seeds_that_played_other_episodes_are_marked():
     assert zero_shot_table(some, resamples=50).rows[0][7].mark == "¶"
 
 
+def test_rows_that_were_computed_in_two_ways_are_marked():
+    ways = {("sp", 0): "fused", ("sp", 1): "torch", ("bdp", 0): "torch", ("bdp", 1): "torch"}
+    parts = [run_rows(method, seed, inference=way) for (method, seed), way in ways.items()]
+    rows = rows_of(join_rows(parts))
+    table = zero_shot_table(rows, resamples=50)
+    assert line_of(table, method="SP")["success"].mark == "*"
+    assert line_of(table, method="BDP")["success"].mark == ""
+    assert any("fused" in note for note in table.notes)
+    assert line_of(comparison_table(rows, resamples=50), methods="BDP − SP")["difference [95 %]"].mark == "*"
+
+
 @pytest.mark.parametrize("column", [{"preset": "paper"}, {"pixels": 256}])
 def test_presets_and_picture_sizes_are_never_averaged_without_a_mark(column):
     same = {"preset": "laptop", "pixels": 64}

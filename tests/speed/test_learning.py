@@ -28,6 +28,15 @@ def test_both_paths_of_a_training_are_measured():
         assert row.update_gflops > 0
 
 
+def test_stage_2_is_measured_with_one_learner():
+    (row,) = (
+        row for row in measure_training("state_partners", [home()], episodes(), updates=1, num_envs=4) if row.path == "fused"
+    )
+    assert row.kind == "state_partners"
+    assert row.update_gflops > 0
+    assert row.peak_gflops > 0
+
+
 def test_acting_is_measured_for_every_number_of_robots():
     found = measure_acting("state", rows=(1, 4), turns=1)
     assert {path: list(rates) for path, rates in found.items()} == {"torch": [1, 4], "fused": [1, 4]}

@@ -1,6 +1,7 @@
 """`housemates speed`: it runs, counts what it says it counts, and writes everything down. No test looks at how fast."""
 
 import json
+import subprocess
 import time
 
 import numpy as np
@@ -61,9 +62,7 @@ def test_trainings_are_measured_and_shown(result):
     assert {row.kind for row in result.learning} == {"state"}
     assert all(row.decisions_per_second > 0 for row in result.learning)
     shown = table(result)
-    assert all(
-        f"learning from state, {row.path}" in shown and f"acting from state, {row.path}" in shown for row in result.learning
-    )
+    assert all(f"learning, state, {row.path}" in shown and f"acting from state, {row.path}" in shown for row in result.learning)
 
 
 def test_the_json_holds_every_figure(result, tmp_path):
@@ -189,6 +188,22 @@ def test_the_machine_can_be_written_as_json():
 
 def test_the_commit_is_a_hash_or_nothing():
     assert commit() == "" or len(commit().rstrip("+")) == 12
+
+
+def test_a_file_that_differs_from_the_commit_shows_as_a_plus(tmp_path):
+    def git(*words: str) -> None:
+        who = ["-c", "user.name=t", "-c", "user.email=t@example.org"]
+        subprocess.run(["git", *who, *words], cwd=tmp_path, check=True, capture_output=True)
+
+    (tmp_path / "sim").mkdir()
+    (tmp_path / "sim" / "batch.py").write_text("a = 1")
+    git("init")
+    git("add", ".")
+    git("commit", "-m", "first")
+    clean = commit(tmp_path)
+    assert not clean.endswith("+")
+    (tmp_path / "sim" / "batch.py").write_text("a = 2")
+    assert commit(tmp_path) == f"{clean}+"
 
 
 def test_the_real_homes_are_drawn_as_triangles(replica_cad):

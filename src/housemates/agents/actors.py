@@ -396,8 +396,8 @@ class Actors:
         padded = rows if whole else np.concatenate([rows, np.repeat(rows[:1], -len(rows) % self.chunk)])
         seen = {view.name: self._seen(view, padded, group.policy) for view in self._views[number]}
         device = group.memory.device
-        memory = group.memory[torch.from_numpy(padded).to(device)]
-        start = (batch.state.clock == 0)[padded // batch.robots] & ~self.keeps.reshape(-1)[padded]
+        memory = group.memory.index_select(0, torch.from_numpy(padded).to(device))
+        start = (batch.state.clock[padded // batch.robots] == 0) & ~self.keeps.reshape(-1)[padded]
         if start.any():
             memory[torch.from_numpy(start).to(device)] = group.policy.initial_memory(int(start.sum()))
         shown = {name: torch.from_numpy(values).to(device) for name, values in seen.items()}
@@ -416,7 +416,7 @@ class Actors:
     def _seen(self, view: View, rows: np.ndarray, policy: Any) -> np.ndarray:
         """One observation [n, ...] of robots rows [n] of [E * R]."""
         buffer, robots = self._buffers[view], self.batch.robots
-        values = buffer.reshape(-1, *buffer.shape[2:])[rows]
+        values = buffer.reshape(-1, *buffer.shape[2:]).take(rows, axis=0)
         if view.pixels:
             return values
         blind = self.blind.reshape(-1)[rows]
@@ -434,7 +434,11 @@ class Actors:
         result = parts[0]
         if len(parts) > 1 or len(result.memory) > n:
             result = Action(*(torch.cat(values)[:n] for values in zip(*parts, strict=True)))
-        group.memory[torch.from_numpy(rows).to(group.memory.device)] = result.memory
+        if group.memory.device.type == "cpu":
+            # A quarter of the time that torch takes for few rows.
+            group.memory.numpy()[rows] = result.memory.detach().numpy()
+        else:
+            group.memory[torch.from_numpy(rows).to(group.memory.device)] = result.memory
         decisions.result = result
         if drawn is None or isinstance(group.policy, FunctionPolicy):
             decisions.action = result.action.cpu().numpy()

@@ -30,6 +30,7 @@ from tyro.extras import SubcommandApp
 
 from housemates import __version__
 from housemates.cli import best_responses as cli_responses
+from housemates.cli import clone as cli_clone
 from housemates.cli import data as cli_data
 from housemates.cli import data as cli_validity
 from housemates.cli import diversity as cli_diversity
@@ -343,6 +344,7 @@ def commands() -> Commands:
         "train": cli_train.train,
         "evaluate": cli_evaluate.evaluate,
         "export": cli_export.export,
+        "clone": cli_clone.clone,
         "partners": Group(
             "Agents that can act: list them, print model cards, let any of them play together.", partners, lists=True
         ),

@@ -122,9 +122,11 @@ def table(result: Result) -> str:
     lines += [f"{name}: {share:.1%} of pixels agree with ours" for name, share in result.agreement.items()]
     for row in result.learning:
         parts = ", ".join(f"{name} {getattr(row, name):.1f}" for name in ("simulation", "observation", "inference", "update"))
-        share = f", the update at {row.update_gflops / row.peak_gflops:.0%} of a matrix product" if row.peak_gflops else ""
+        share = f", the update at {row.update_gflops:.0f} GFLOP/s"
+        if row.peak_gflops:
+            share += f", {row.update_gflops / row.peak_gflops:.0%} of the {row.peak_gflops:.0f} of a matrix product"
         lines.append(
-            f"learning from {row.kind}, {row.path}: {row.decisions_per_second:,.0f} decisions a second and core "
+            f"learning, {row.kind}, {row.path}: {row.decisions_per_second:,.0f} decisions a second and core "
             f"(microseconds each: {parts}){share}"
         )
     for kind, paths in result.acting.items():

@@ -35,6 +35,8 @@ class Learner:
         self.corners = block_order(self.flat.sizes)
         self.room = make_room(self.flat.sizes, 0)
         self.losses = np.zeros(len(LOSSES))
+        self._shown = empty(0, padded(self.flat.sizes.inputs)), np.zeros((0, 0), np.uint64)
+        """Features and pictures of the last rollout, whose memory the next one takes: new pages cost as much as the copying."""
         pictures = policy.config.pictures
         self.scale = np.float32(PICTURE_SCALE[pictures[0]] if pictures else 0.0)
 
@@ -66,21 +68,23 @@ class Learner:
 
     def look(self, observations: Mapping[str, np.ndarray], latent: np.ndarray, memory: np.ndarray) -> Rollout:
         """What the network sees of N decisions, computed once for all passes: observations [N, ...] by name, latent [N]
-        int64, memory [N, 2H] before each."""
+        int64, memory [N, 2H] before each. It holds until the next call."""
         sizes, config, n = self.flat.sizes, self.policy.config, len(latent)
         raw = raw_vectors([observations[name] for name in config.vectors], np.empty((n, sizes.raw), np.float32))
-        features = empty(n, padded(sizes.inputs))
-        all_features(raw, latent, sizes, features)
-        pictures = np.zeros((0, 0), np.uint8)
+        features, pictures = self._shown
+        if n > len(features):
+            features = empty(int(n * SPARE), padded(sizes.inputs))
+        all_features(raw, latent, sizes, features[:n])
         if config.pictures:
             shown = picture_words(config.pictures[0], observations[config.pictures[0]])
-            ordered = np.empty_like(shown)
-            order_pictures(shown, self.corners, sizes, ordered)
-            pictures = ordered.view(np.uint8)
+            if n > len(pictures):
+                pictures = np.empty((int(n * SPARE), shown.shape[1]), np.uint64)
+            order_pictures(shown, self.corners, sizes, pictures[:n])
+        self._shown = features, pictures
         privileged = np.zeros((0, 0), np.float32)
         if sizes.privileged:
             privileged = np.ascontiguousarray(observations["privileged"], np.float32)
-        return Rollout(features, pictures, privileged, np.ascontiguousarray(memory))
+        return Rollout(features[:n], pictures[:n].view(np.uint8), privileged, np.ascontiguousarray(memory))
 
     def gradients(self, index: np.ndarray, rollout: Rollout, decisions: Decisions, weights: Weights) -> int:
         """Gradients of the loss over chunks index [T, B] (padded with -1, longest first); returns how many decisions."""

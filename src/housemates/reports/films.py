@@ -29,6 +29,7 @@ from housemates.reports.figures import (
 )
 from housemates.reports.page import Picture
 from housemates.reports.sources import Source
+from housemates.reports.summary import short_names
 from housemates.sim.scripts import SCRIPTS
 from housemates.tasks.tasks import task_title
 
@@ -56,7 +57,8 @@ class Choice:
     def words(self) -> str:
         """What the film shows, in a sentence."""
         end = {"success": "success", "collision": "a collision", "timeout": "out of time"}[self.outcome]
-        return f"{self.agent} with {self.partner}, episode {self.episode} of {self.split}: {end} after {self.steps} steps"
+        agent, partner = (short_names([name])[name] for name in (self.agent, self.partner))
+        return f"{agent} with {partner}, episode {self.episode} of {self.split}: {end} after {self.steps} steps"
 
 
 def choose(rows: Rows, known: set[str]) -> list[Choice]:

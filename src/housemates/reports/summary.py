@@ -38,10 +38,12 @@ from housemates.evaluation.stats import (
 )
 from housemates.reports import paper
 from housemates.reports.tables import (
+    COMPUTED,
     SEEN,
     Cell,
     Table,
     about_bdp,
+    computed_apart,
     decisions_text,
     explain,
     interval,
@@ -302,7 +304,8 @@ def comparison_table(rows: Rows, seed: int = 0, resamples: int = RESAMPLES) -> T
             if not same or not set(a.partners) & set(b.partners):
                 continue
             result = compare(a, b, seed, resamples)
-            both = "".join(dict.fromkeys(marks + marks_too))
+            games = held_out.only(task=task, method=(m, other), observations=(seen, seen_too))
+            both = "".join(dict.fromkeys(marks + marks_too + (COMPUTED if computed_apart(games) else "")))
             lines.append(
                 (
                     task_title(task),

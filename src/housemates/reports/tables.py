@@ -148,7 +148,7 @@ EVALUATIONS = {"train_pop": "train-pop", "zsc": "ZSC"}
 SEEN = ("depth", "rgb", "state", "predicates")
 """The order of our lines."""
 LITERAL = "bdp_literal"
-NOT_ZERO_SHOT, MIXED, UNLIKE, OTHERS = "†", "‡", "§", "¶"
+NOT_ZERO_SHOT, MIXED, UNLIKE, OTHERS, COMPUTED = "†", "‡", "§", "¶", "*"
 NOT_RECORDED = "not recorded"
 SAME_BUDGET = 0.01
 """Trainings end with a whole rollout: budgets that differ by less are the same."""
@@ -160,6 +160,8 @@ MARKS = {
     MIXED: f"{MIXED} the seeds were trained with different budgets (decisions or simulation steps).",
     UNLIKE: f"{UNLIKE} the seeds were trained by different presets or picture sizes (or it was not recorded).",
     OTHERS: f"{OTHERS} the seeds did not meet the same partners in the same episodes: each is averaged over what it met.",
+    COMPUTED: f"{COMPUTED} decisions of some seeds were computed by the fused kernels, of others by torch: they differ where a "
+    "rounding decides a draw, so games of different seeds are not paired exactly.",
 }
 VARIANT = ("state", "laptop")
 """Presets whose BDP is not the paper's own."""
@@ -286,7 +288,15 @@ def marks_of(rows: Rows) -> str:
     unlike_steps = len(known) > 0 and (len(known) < len(steps) or _differ(known))
     found += MIXED if _differ(trained["decisions"]) or unlike_steps else ""
     found += UNLIKE if len(trained.distinct("preset")) > 1 or len(trained.distinct("pixels")) > 1 else ""
-    return found + (OTHERS if _met_others(trained) else "")
+    found += OTHERS if _met_others(trained) else ""
+    return found + (COMPUTED if computed_apart(trained) else "")
+
+
+def computed_apart(rows: Rows) -> bool:
+    """Whether games with one partner were computed in several ways (see `agents.actors.inference`), as far as that is known."""
+    ways = set(zip(rows["partner"].tolist(), rows["inference"].tolist(), strict=True))
+    partners = [partner for partner, way in ways if way]
+    return len(partners) > len(set(partners))
 
 
 def _differ(budgets: np.ndarray) -> bool:

@@ -4,6 +4,10 @@ smoke: checks that training works, under a minute. state: no pictures, for devel
 64 x 64 pixels for two cores. paper: the paper's network, reward and hyper-parameters (appendix A, C.3, C.4) for GPUs;
 rollouts of 128 environments x 128 steps, 100 M simulation steps a stage. How many decisions those are depends on how long
 skills take: an untrained robot decides about every 13 steps, a trained one every 2 to 6.
+
+How long a run takes is calculated from what a decision costs (docs/lab_notes/learning.md): 22 to 31 microseconds of CPU time
+from state, 98 to 144 from depth, a third more in stage 2 from depth. The main job, two stages of `laptop` on two cores of
+which two workers make 1.6 times as much as one, is then 24 to 35 minutes, without what a method computes for itself.
 """
 
 from __future__ import annotations
@@ -113,7 +117,7 @@ PRESETS: Table[Preset] = Table(
         ),
         Preset(
             name="state",
-            purpose="develops methods without pictures; 12 million decisions, about 6 minutes of CPU time",
+            purpose="develops methods without pictures; 12 million decisions, 4 to 6 minutes of CPU time",
             observations="state",
             training=Training(decisions=12_000_000, num_envs=256, rollout_decisions=32, ppo=RECIPE, disturbances=DISTURBED),
             methods=DIVERSITY,
@@ -121,7 +125,7 @@ PRESETS: Table[Preset] = Table(
         ),
         Preset(
             name="laptop",
-            purpose="learns from depth pictures on two cores; ten million decisions, about 24 minutes of CPU time for GT Coord",
+            purpose="learns from depth pictures on two cores; ten million decisions, 16 to 24 minutes of CPU time for GT Coord",
             observations="depth",
             informed=True,
             training=Training(

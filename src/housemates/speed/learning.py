@@ -1,7 +1,7 @@
 """Learning: decisions a second of whole trainings, updates and acting apart, and what the processor's matrix product allows.
 
-GT Coord on Tidy House, as the presets train it, from state and from depth. What is compared takes turns in one process, and
-all is counted in CPU time; see `measure`.
+GT Coord on Tidy House, as the presets train it, from state and from depth, and one learner with partners as in stage 2.
+What is compared takes turns in one process, and all is counted in CPU time; see `measure`.
 """
 
 from __future__ import annotations
@@ -25,11 +25,12 @@ from housemates.policies.config import PolicyConfig
 from housemates.policies.encoders import PATCH
 from housemates.policies.policy import Policy
 from housemates.runs.presets import PRESETS
+from housemates.speed.driver import with_partners
 from housemates.tasks.episodes import Episodes
 from housemates.training.trainer import Trainer
 
-KINDS = {"state": "state", "depth": "laptop"}
-"""What is measured, and the preset that trains it."""
+KINDS = {"state": "state", "depth": "laptop", "state_partners": "state", "depth_partners": "laptop"}
+"""What is measured, and the preset that trains it: GT Coord, or one learner with eight frozen networks, as in stage 2."""
 ROWS = (1, 8, 64, 256)
 """Robots that one call decides for."""
 PEAK = (1024, 512, 128)
@@ -41,7 +42,7 @@ class Learning:
     """One path's training of one kind, microseconds of CPU time per decision."""
 
     kind: str
-    """`state` or `depth`."""
+    """A key of KINDS."""
     path: str
     """`torch` or `fused`."""
     decisions_per_second: float
@@ -52,9 +53,9 @@ class Learning:
     update: float
     """Microseconds per decision each."""
     update_gflops: float
-    """Arithmetic of the update, 10^9 a second."""
+    """Arithmetic of the update, 10^9 operations a second of CPU time."""
     peak_gflops: float
-    """The same of one matrix product."""
+    """The same of one matrix product; 0 where kernels have none."""
 
 
 def arithmetic(config: PolicyConfig) -> int:
@@ -79,7 +80,8 @@ def trainer(kind: str, path: str, homes: Sequence[Home], episodes: Episodes, fol
     """A training of one kind by one path, whose log counts CPU time."""
     preset = PRESETS[KINDS[kind]]
     config = preset.policy(preset.observations, 2)
-    made = Trainer(replace(preset.training, learner=path, num_envs=num_envs), GTCoord(config), episodes, homes, folder)
+    method = with_partners(config) if kind.endswith("_partners") else GTCoord(config)
+    made = Trainer(replace(preset.training, learner=path, num_envs=num_envs), method, episodes, homes, folder)
     made.clock = made.collector.actors.clock = time.process_time
     return made
 

@@ -124,9 +124,12 @@ def processor() -> str:
     return platform.processor() or platform.machine()
 
 
-def commit() -> str:
-    """The commit of the source this runs from, with a + where files differ from it; empty outside a repository."""
-    folder = Path(__file__).parent
+PACKAGE = Path(__file__).resolve().parents[1]
+"""The folder of this package."""
+
+
+def commit(folder: Path = PACKAGE) -> str:
+    """The commit of the source in a folder, with a + where any of its files differ from it; empty outside a repository."""
 
     def git(*words: str) -> str:
         return subprocess.run(["git", *words], cwd=folder, capture_output=True, text=True, check=True).stdout.strip()

@@ -45,8 +45,8 @@ class Plan:
     """The real homes, measured where given."""
     peers: bool = True
     """Whether to measure others where they are installed."""
-    learning: tuple[str, ...] = ("state", "depth")
-    """What trainings to measure, by what their robots observe."""
+    learning: tuple[str, ...] = ("state", "depth", "state_partners", "depth_partners")
+    """What trainings to measure, see `speed.learning.KINDS`."""
     updates: int = 4
     """PPO updates of each training that count."""
     num_envs: int = 256
@@ -115,9 +115,10 @@ def run(plan: Plan, homes: Sequence[Home], episodes: Episodes, say: Say) -> Resu
     figures += measure([*other_jobs(homes[0]), steps.look_ahead(batch(plan.homes[0]))], plan.seconds)
     learning, acting = [], {}
     for kind in plan.learning:
-        say(f"learning from {kind}")
+        say(f"learning: {kind}")
         learning += measure_training(kind, homes, episodes, plan.updates, plan.num_envs)
-        acting[kind] = measure_acting(kind)
+        if not kind.endswith("_partners"):
+            acting[kind] = measure_acting(kind)
     ratios: dict[str, float] = {}
     agreement: dict[str, float] = {}
     for size in plan.peer_sizes if plan.peers else ():

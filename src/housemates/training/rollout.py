@@ -96,18 +96,20 @@ class Finished:
 
     def add(self, batch: Batch, done: np.ndarray, slots: Slots, disturber: Disturber | None = None) -> None:
         """Note the homes [E] bool whose episode, played by these slots, has just ended."""
-        if done.any():
-            self.home.append(np.flatnonzero(done))
-            self.player.append(slots.player[done])
-            self.latent.append(slots.latent[done])
-            self.outcome.append(batch.ended.outcome[done])
-            self.steps.append(batch.ended.steps[done])
-            self.total.append(batch.ended.total[done])
-            by = batch.ended.done_by[done]
-            learns = np.take_along_axis(slots.learns[done], np.maximum(by, 0), axis=1) & (by >= 0)
-            self.subgoals.append(np.stack([(by >= 0).sum(axis=1), learns.sum(axis=1)], axis=1))
-            nobody = np.zeros(int(done.sum()), np.int8)
-            self.disturbed.append(nobody if disturber is None else disturber.kind[done].max(axis=1))
+        at = np.flatnonzero(done)
+        if len(at):
+            ended = batch.ended
+            self.home.append(at)
+            self.player.append(slots.player[at])
+            self.latent.append(slots.latent[at])
+            self.outcome.append(ended.outcome[at])
+            self.steps.append(ended.steps[at])
+            self.total.append(ended.total[at])
+            by = ended.done_by[at]
+            achieved = by >= 0
+            learns = np.take_along_axis(slots.learns[at], np.maximum(by, 0), axis=1) & achieved
+            self.subgoals.append(np.stack([achieved.sum(axis=1), learns.sum(axis=1)], axis=1))
+            self.disturbed.append(np.zeros(len(at), np.int8) if disturber is None else disturber.kind[at].max(axis=1))
 
     def arrays(self) -> dict[str, np.ndarray]:
         """All rows as arrays by name."""
@@ -267,16 +269,10 @@ class Collector:
         for index, player in enumerate(self.players):
             if player.store is None:
                 continue
-            mine = finished & (self.slots.player == index)
-            where = self.open_at[mine]
-            store = player.store
-            store.reward[where] = step.reward[mine]
-            store.discounted[where] = step.reward_discounted[mine]
-            store.duration[where] = step.duration[mine]
-            store.done[where] = np.broadcast_to(step.done[:, None], mine.shape)[mine]
-            store.closed[where] = True
+            player.store.close(index, self.slots.player, finished, self.open_at, step)
             if windows is not None:
-                store.window[where] = windows[mine]
+                mine = finished & (self.slots.player == index)
+                player.store.window[self.open_at[mine]] = windows[mine]
         self.open_at[finished] = -1
 
     def _windows(self, step: Step, which: np.ndarray) -> np.ndarray:
@@ -333,31 +329,18 @@ class Collector:
             "latent": decided.latent,
             "log_prob": result.log_prob.cpu().numpy(),
             "value": result.value.cpu().numpy(),
-            "memory": decided.memory.cpu().numpy(),
             "start": decided.start,
             "clock": self.batch.state.clock[rows // self.batch.robots],
         }
-        player = self.slots.player.reshape(-1)[rows]
+        memory, player = decided.memory.cpu().numpy(), self.slots.player.reshape(-1)[rows]
         for index in decided.group.index:
-            store, mine = self.players[index].store, learns & (player == index)
-            if store is None or not mine.any():
+            store = self.players[index].store
+            if store is None:
                 continue
-            keep = slice(None) if mine.all() else np.flatnonzero(mine)
-            place = store.append(len(rows[keep]))
-            for name, values in decided.seen.items():
-                _copy(values, keep, store.observations[name][place])
-            for name, values in numbers.items():
-                _copy(values, keep, store.numbers[name][place])
-            store.numbers["value"][place] = self.players[index].scale.real(store.numbers["value"][place])
-            for name in ("reward", "discounted", "duration", "done", "closed"):
-                store.numbers[name][place] = 0
+            keep = np.flatnonzero(learns & (player == index))
+            if not len(keep):
+                continue
+            place = store.add(keep, numbers, memory, decided.seen)
+            value = store.numbers["value"][place]
+            value[...] = self.players[index].scale.real(value)
             self.open_at.reshape(-1)[rows[keep]] = np.arange(place.start, place.stop)
-
-
-def _copy(values: np.ndarray, keep: slice | np.ndarray, out: np.ndarray) -> None:
-    """Rows `keep` of values [n, ...] into out, without an array in between where both have one type."""
-    if isinstance(keep, slice) or values.dtype != out.dtype:
-        out[...] = values[keep]
-    else:
-        # Without a mode numpy would write into an array of its own first, in case an index is wrong.
-        np.take(values, keep, axis=0, out=out, mode="clip")
