@@ -34,7 +34,7 @@ def test_stage_one_is_as_it_was(tmp_path):
 def test_what_is_stored_is_the_policys_own_decision(tmp_path):
     trainer = stage2(tmp_path)
     collector = trainer.collector
-    collector.actors.planners[0].revise = lambda rows, logits, wanted, decided: (wanted + 1) % 25
+    collector.actors.planners[0].revise = lambda rows, logits, wanted, decided, memory: (wanted + 1) % 25
     collector.collect(200)
     store = trainer.players[0].store
     taken = store.numbers["action"][: store.size]
