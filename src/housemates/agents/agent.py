@@ -188,6 +188,14 @@ def is_holdout(partner: Agent) -> bool:
     return bool(partner.meta.get("holdout")) or (partner.trained and is_held_out(partner.path))
 
 
+def run_name(partner: Agent) -> str:
+    """What trained a partner, disturbed or not: its run; a script or a function by its own name."""
+    if not partner.trained:
+        return partner.name
+    plain = partner.name.removeprefix(f"{partner.disturbed}/")
+    return str(partner.meta.get("run") or plain.rpartition("/")[0] or plain)
+
+
 def scripted(name: str) -> Agent:
     """A scripted robot by name."""
     return Agent(f"script/{name}", "script", script=name, meta={"holdout": name in HELD_OUT})

@@ -33,12 +33,12 @@ def list_holdouts(folders: Positional[tuple[Path, ...]] = (), /, task: TaskName 
         task: Only those of one task.
     """
     from housemates.evaluation import competence, suite
-    from housemates.evaluation.holdouts import learned_holdouts, runs_in
+    from housemates.evaluation.holdouts import runs_in, suite_of
     from housemates.tasks.tasks import TASKS
 
     measured = competence.read()
     for name in [task] if task else list(TASKS):
-        told, families = measured.get(name, {}), suite.by_family(learned_holdouts(name, folders))
+        told, families, gone = measured.get(name, {}), suite_of(name, folders), suite.dropped_of(name)
         count = sum(map(len, families.values()))
         print(f"{name}: suite version {suite.VERSION}, {count} partners; {how_measured(told)}")
         for family in suite.FAMILIES:
@@ -46,6 +46,8 @@ def list_holdouts(folders: Positional[tuple[Path, ...]] = (), /, task: TaskName 
             print(f"  {family.name} ({family.meaning}): {len(there) or 'nobody yet'}")
             for line in table([partner_row(p, told.get("partners", {}).get(p.name, {})) for p in there]):
                 print(f"    {line}")
+        if gone:
+            print(f"  not in the suite, since they behave like another one: {', '.join(f'{p} ({q})' for p, q in gone.items())}")
     for folder in folders:
         for run in runs_in(folder):
             if not RunFolder(run).complete():
@@ -114,9 +116,9 @@ def measure(
         out: The file; default: the one of the package, which `housemates holdouts` shows.
     """
     from housemates.agents.agent import resolve
-    from housemates.evaluation import competence, suite
+    from housemates.evaluation import competence
     from housemates.evaluation.crossplay import check_count
-    from housemates.evaluation.holdouts import learned_holdouts
+    from housemates.evaluation.holdouts import suite_of
     from housemates.io import check_place
     from housemates.speed.measure import commit
     from housemates.tasks.tasks import TASKS
@@ -127,7 +129,7 @@ def measure(
     for name in [task] if task else list(TASKS):
         played = load_set(name, split, homes)
         check_count(episodes, played)
-        partners = [p for family in suite.by_family(learned_holdouts(name, folders)).values() for p in family]
+        partners = [p for family in suite_of(name, folders).values() for p in family]
         agent = resolve(probe, name)[0] if probe else competence.probe_of(name)
         workers = threads or len(os.sched_getaffinity(0))
         with progress(f"games of {name}") as report:

@@ -13,7 +13,7 @@ import numpy as np
 
 from housemates.agents import agent as registry
 from housemates.agents.actors import Actor, check_robots, inference, load_actors
-from housemates.agents.agent import Agent
+from housemates.agents.agent import Agent, run_name
 from housemates.evaluation import suite
 from housemates.evaluation.holdouts import budget, origin, run_of
 from housemates.evaluation.play import Played, play
@@ -228,13 +228,6 @@ def method_of(agent: Agent) -> str:
     """What made an agent, as rows name it; one that looks ahead is another method, so that tables have rows of its own."""
     method = agent.script or agent.meta.get("method", agent.kind)
     return method if agent.look_ahead is None else f"{method} + {agent.look_ahead.title}"
-
-
-def run_name(partner: Agent) -> str:
-    """What trained a partner: its run; a script or a function by its own name."""
-    if not partner.trained:
-        return partner.name
-    return str(partner.meta.get("run") or partner.name.rpartition("/")[0] or partner.name)
 
 
 def _joined(words: Iterable[str]) -> str:

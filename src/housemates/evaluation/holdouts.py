@@ -173,13 +173,20 @@ def holdouts(task: str, folders: Sequence[Path | str] = ()) -> list[Agent]:
     return scripted_holdouts() + ours + theirs
 
 
+def suite_of(task: str, folders: Iterable[Path | str] = (), everybody: bool = False) -> dict[str, list[Agent]]:
+    """The held-out suite of a task by family, empty families too; everybody: also those that the audit has dropped."""
+    families = suite.by_family(learned_holdouts(task, folders))
+    return families if everybody else suite.without(families, suite.dropped_of(task))
+
+
 def named_partners(texts: Sequence[str], task: str, folders: Sequence[Path | str] = ()) -> list[Agent]:
     """Whom texts mean, as `agents.resolve_all`; suite, suite/paper and suite/FAMILY mean held-out partners of the task."""
     found: list[Agent] = []
     for text in texts:
-        known = learned_holdouts(task, folders) if suite.is_suite(text) else []
-        meant = suite.members(text, known, holdouts(task, folders)) if suite.is_suite(text) else registry.resolve(text, task)
-        found += meant
+        if suite.is_suite(text):
+            found += suite.members(text, suite_of(task, folders), holdouts(task, folders))
+        else:
+            found += registry.resolve(text, task)
     return registry.distinct(found)
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from housemates.agents import agent as registry
-from housemates.agents.agent import BEST_RESPONSE, TRAINED, Agent
-from housemates.evaluation.crossplay import Pair, controls, identity, pair_up, run_name, trained_with
+from housemates.agents.agent import BEST_RESPONSE, TRAINED, Agent, run_name
+from housemates.evaluation.crossplay import Pair, controls, identity, pair_up, trained_with
 from housemates.evaluation.metrics import TEAM, WORST
 from housemates.run_folder import RunFolder
 

@@ -10,7 +10,7 @@ from itertools import combinations
 
 import numpy as np
 
-from housemates.agents.agent import BEST_RESPONSE
+from housemates.agents.agent import BEST_RESPONSE, DISTURBED
 from housemates.evaluation.metrics import (
     MEMBER,
     Rows,
@@ -61,10 +61,10 @@ from housemates.training.checks import free_riding
 STANDING = "script/noop"
 FEW_EPISODES = 100
 """With fewer for each partner a report is a demonstration."""
-SHIPPED = re.compile(
-    r"^\w+/(?:examples|holdouts)/(?P<method>\w+?)-\w+-(?P<seen>state|depth|rgb)-(?P<seed>\d+)-(?P<member>z?\d+)$"
-)
-"""Policies of the package, by their names."""
+SHIPPED = re.compile(r"^\w+/(?:examples|holdouts)/(?P<method>\w+?)-\w+-(?P<seen>\w+)-(?P<seed>\d+)[-/](?P<member>z?\d+)$")
+"""Policies of the package, by their names: members behind a hyphen, latents behind a slash."""
+SEEN_BY = {"state": "", "laptop": "depth"}
+"""What is seen by runs that are named after their preset, in short."""
 
 
 def work_table(rows: Rows) -> Table:
@@ -149,10 +149,13 @@ def _short(partner: str, run: str) -> str:
         return last
     if partner == STANDING:
         return "standing"
+    how, _, plain = partner.partition("/")
+    if how in DISTURBED and plain:
+        return f"{how} {_short(plain, run)}"
     shipped = SHIPPED.match(partner)
     if shipped:
-        seen = "" if shipped["seen"] == "state" else f" {shipped['seen']}"
-        return f"{label(shipped['method'])}{seen} {shipped['seed']}-{shipped['member']}"
+        seen = SEEN_BY.get(shipped["seen"], shipped["seen"])
+        return f"{label(shipped['method'])} {seen + ' ' if seen else ''}{shipped['seed']}-{shipped['member']}"
     if last == "agent" and place:
         return place.rpartition("/")[2]
     return last.replace("_", " ") if place in ("", "script") else "/".join(partner.split("/")[-2:])
