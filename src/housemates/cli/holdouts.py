@@ -66,6 +66,7 @@ def partner_row(partner: Agent, rates: Mapping[str, float]) -> tuple[str, ...]:
     """One partner as cells: name, what is known of its training, rates, a bar."""
     meta = partner.meta
     trained = f"{meta.get('observations', '?')}, seed {meta.get('seed', '?')}, {meta.get('decisions', 0):,} decisions"
+    trained += f", {meta['preference']}" if meta.get("preference") else ""
     rates = {**{name: meta[name] for name in ("alone", "mate") if name in meta and not partner.disturbed}, **rates}
     cells = [f"{word} {share(rates.get(name))}" for word, name in WORDS.items()]
     return partner.name, "script" if partner.kind == "script" else trained, *cells, bar(rates.get("probe"))
@@ -206,19 +207,47 @@ def train_holdouts(
 
 
 def ship(runs: Positional[tuple[Path, ...]], /, members: tuple[int, ...] = (), root: Path | None = None) -> None:
-    """Copy the members of trained holdouts into the package, for maintainers.
+    """Copy the members of trained holdouts into the package, for maintainers: pairs, populations, preferences.
+
+    Every policy is copied once, as float32 safetensors, and a policy with latents is one file for all of them. What the package
+    has already, or has no room for, is refused.
 
     Args:
         runs: Folders of holdouts.
         members: Only these of each run; a policy with latents is copied with all of them.
         root: Another folder than the package's `agents`.
     """
-    from housemates.evaluation.holdouts import runs_in
+    from housemates.agents.agent import latents
+    from housemates.evaluation.holdouts import MOST_BYTES, runs_in, shipped_bytes
     from housemates.evaluation.holdouts import ship as copy
+    from housemates.evaluation.suite import family_of
 
     for run in [run for folder in runs for run in runs_in(folder)]:
         for place in copy(run, root, members):
-            print(f"{place} ({sum(f.stat().st_size for f in place.iterdir()) / 1000:.0f} kB)")
+            found = latents(place, place.name)
+            many = f"{len(found)} partners of the family {family_of(found[0])}" if len(found) > 1 else family_of(found[0])
+            print(f"{place}: {many}, {sum(f.stat().st_size for f in place.iterdir()) / 1000:.0f} kB")
+    print(f"{shipped_bytes(root) / 1e6:.1f} of at most {MOST_BYTES / 1e6:.0f} MB of policies in the package")
+
+
+def bounds(rows: Positional[tuple[Path, ...]], /, out: Path | None = None) -> None:
+    """Put the success of best responses into the package, for BR-Prox wherever the same games are played; for maintainers.
+
+    Args:
+        rows: Files of rows that `housemates holdouts best-responses` wrote.
+        out: The file; default: the one of the package.
+    """
+    from housemates.evaluation.bounds import FILE, write_bounds
+    from housemates.evaluation.metrics import rows_of
+    from housemates.evaluation.rows import read_rows
+    from housemates.io import check_place
+
+    if not rows:
+        raise ValueError("whose bounds? - give rows of best responses, such as best_responses/tidy_house/episodes.parquet")
+    check_place(out or FILE)
+    for (task, split), count in write_bounds(rows_of(read_rows(rows)), out).items():
+        print(f"{task}, {split}: {count} partners have a best response")
+    print(out or FILE)
 
 
 def pack(partners: Positional[tuple[str, ...]], /, out: Path, task: TaskName | None = None) -> None:

@@ -334,6 +334,7 @@ def commands() -> Commands:
         "pack": cli_holdouts.pack,
         "serve": cli_holdouts.serve,
         "best-responses": cli_responses.best_responses,
+        "bounds": cli_holdouts.bounds,
     }
     hub = {"push": cli_hub.push, "pull": cli_hub.pull, "list": cli_hub.list_shared}
     games = {"list": cli_games.list_games, "export": cli_games.export_games}

@@ -11,12 +11,12 @@ from itertools import combinations
 import numpy as np
 
 from housemates.agents.agent import BEST_RESPONSE, DISTURBED
+from housemates.evaluation.bounds import known_bounds
 from housemates.evaluation.metrics import (
     MEMBER,
     Rows,
     agent_runs,
     agent_share,
-    best_responses,
     bounds,
     by_partner,
     mean_over_partners,
@@ -166,7 +166,7 @@ def references(rows: Rows, task: str) -> dict[str, float]:
     the scripted robot that ignores its partner, of the methods' agents without their partner sensor, of best responses."""
     mine = rows.only(task=task, evaluation="zsc")
     controls = rows.only(task=task, evaluation="control")
-    reached = bounds(mine, best_responses(rows.only(task=task)))
+    reached = bounds(mine, known_bounds(rows.only(task=task)))
     found = {
         "scripted solo": mean_over_partners(controls.only(control="solo")),
         "partner-blind": mean_over_partners(controls.only(control="blind")),
@@ -237,7 +237,7 @@ def zero_shot_table(rows: Rows, seed: int = 0, resamples: int = RESAMPLES) -> Ta
                 percent(over_seeds(per_run(mine, worst_partners)), marks_of(mine)),
                 _ends(mine, "collision"),
                 _ends(mine, "timeout"),
-                _near(mine, found, best_responses(rows.only(task=task)), seed, resamples),
+                _near(mine, found, known_bounds(rows.only(task=task)), seed, resamples),
             )
         )
     columns = ("task", "method", "sees", "preset", "pictures", "decisions", "steps", "success", "IQM [95 %]", "worst 20 %")
@@ -335,7 +335,7 @@ def partner_table(rows: Rows, task: str, evaluation: str = "zsc") -> Table:
     """Success with every partner of one task, a column for each method, and for best responses if there are any."""
     mine = rows.only(task=task, evaluation=evaluation)
     found = [(f"{label(m)} ({seen})", part) for _, m, seen, part in groups(mine)]
-    reached = bounds(mine, best_responses(rows.only(task=task)))
+    reached = bounds(mine, known_bounds(rows.only(task=task)))
     names = short_names(partners_in_order(mine))
     lines = []
     for partner in names:
