@@ -9,7 +9,7 @@ from housemates.sim.rules import Reward, Rules
 from housemates.training.disturbances import Disturbances
 from housemates.training.ppo import PPO
 
-LATER = {"look_ahead": "", "one_draw": False, "games": 1}
+LATER = {"look_ahead": "", "one_draw": False, "games": 1, "checkpoints": []}
 """Settings that files of earlier versions lack, with what they meant then."""
 
 
@@ -41,6 +41,8 @@ class Training:
     else every home draws its own. Methods whose teams never change (SP, GT Coord) are not affected in stage 1."""
     games: int = 1
     """Episodes that the agent of stage 2 plays with the same partners, with one memory, before others are drawn."""
+    checkpoints: tuple[int, ...] = ()
+    """Simulation steps of all homes after which stage 2 keeps its agent as it is then, as RUN/agent@STEPS."""
     steps: int = 0
     """The budget in simulation steps of all homes together (the paper's currency; a step of a home with two robots is one
     step); 0 where it is given in decisions."""
@@ -57,6 +59,8 @@ class Training:
         for name in ("decisions", "steps", "rollout_decisions", "rollout_steps"):
             if getattr(self, name) < 0:
                 raise ValueError(f"{name} = {getattr(self, name)} - it must not be negative")
+        if any(number < 1 for number in self.checkpoints):
+            raise ValueError(f"checkpoints = {list(self.checkpoints)} - give positive numbers of simulation steps")
         if self.seed < 0:
             raise ValueError(f"seed = {self.seed} - a seed must not be negative")
 
