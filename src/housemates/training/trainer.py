@@ -316,7 +316,7 @@ class Trainer:
         }
 
     def write_members(self, moment: str = "") -> None:
-        """Write the policies as they are now, for everything that comes after training; moment: start, middle or a checkpoint."""
+        """Write the policies as they are now, for everything that comes after training; moment: start, middle, a checkpoint."""
         if self.group.rank == 0:
             spent = {"decisions": self.decisions, "steps": self.steps}
             meta = {"environment": self.environment, **spent, "seed": self.config.seed, **self.meta}
