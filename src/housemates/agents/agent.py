@@ -23,6 +23,8 @@ WRITTEN = ("script", "random", "function")
 """Kinds that people wrote: an agent that trains with them is not comparable at evaluation."""
 HOLDOUT_SCRIPTS = PAPER
 """Scripts of the paper's evaluation (spec 11.1)."""
+LATENTS = "latents"
+"""The entry of what is known of a policy that has a list: what is known of each of its latents alone."""
 LIST = "partners"
 """The entry of these files that has the list."""
 BEST_RESPONSE = "best_response"
@@ -172,7 +174,8 @@ def latents(folder: Path | str, name: str, more: dict[str, Any] | None = None) -
     if one.kind == "learned":
         return [one]
     count = read_description(folder)["config"]["latent"]
-    return [dataclasses.replace(one, name=f"{name}/z{k}", latent=k) for k in range(count)]
+    each = one.meta.pop(LATENTS, [{}] * count)
+    return [dataclasses.replace(one, name=f"{name}/z{k}", latent=k, meta=one.meta | each[k]) for k in range(count)]
 
 
 def seen_as(observations: Sequence[str]) -> str:
@@ -186,6 +189,14 @@ def is_holdout(partner: Agent) -> bool:
     if partner.kind == "script":
         return partner.script in HELD_OUT
     return bool(partner.meta.get("holdout")) or (partner.trained and is_held_out(partner.path))
+
+
+def run_name(partner: Agent) -> str:
+    """What trained a partner, disturbed or not: its run; a script or a function by its own name."""
+    if not partner.trained:
+        return partner.name
+    plain = partner.name.removeprefix(f"{partner.disturbed}/")
+    return str(partner.meta.get("run") or plain.rpartition("/")[0] or plain)
 
 
 def scripted(name: str) -> Agent:
