@@ -254,6 +254,13 @@ def test_bars_are_as_high_as_the_success(tmp_path):
     assert (tmp_path / "bars.svg").read_text().startswith("<?xml")
 
 
+def test_a_legend_says_what_dots_and_diamonds_are():
+    games = (pair(f"sp-{seed}/agent", "sp", seed, HOLDOUTS[0], success=[True] * 2 + [False] * 6) for seed in (0, 1))
+    with drawing():
+        figure = success_by_method(rows_of(join_rows(games)), "tidy_house")
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["one seed", "the paper's"]
+
+
 @pytest.mark.parametrize(
     ("name", "run", "text"),
     [
