@@ -268,6 +268,7 @@ def test_a_legend_says_what_dots_and_diamonds_are():
         ("runs/gt_coord-tidy_house-state-100/1", "", "gt_coord-tidy_house-state-100/1"),
         ("tidy_house/holdouts/gt_coord-tidy_house-state-101-0", "", "GT Coord 101-0"),
         ("tidy_house/holdouts/gt_coord-tidy_house-depth-101-0", "", "GT Coord depth 101-0"),
+        ("tidy_house/examples/bdp-tidy_house-depth-0", "", "BDP depth 0"),
         ("script/noop", "", "standing"),
         ("runs/bdp-0/agent", "", "bdp-0"),
         ("bdp-tidy_house-state-0/z5", "bdp-tidy_house-state-0", "z5"),
