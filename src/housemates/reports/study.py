@@ -55,7 +55,7 @@ def study_table(
     words = f"Success in percent in the homes of {split}, mean and standard error over seeds."
     if paired:
         words += (
-            " Differences: 95 % bootstrap over seeds, runs of held-out partners and episodes, paired by partner and episode."
+            " Differences: 95 % bootstrap over seeds, runs of held-out partners and episodes; paired."
         )
     else:
         columns, lines = columns[:-1], [line[:-1] for line in lines]
