@@ -325,12 +325,23 @@ def _resolve(text: str) -> list[Agent]:
 
 def _part(run: Path, part: str) -> Agent:
     """One of a run: agent, 3, z5."""
-    if part == AGENT:
-        return agent(run)
+    name, _, steps = part.partition("@")
+    if name == AGENT:
+        return _checkpoint(run, steps) if steps else agent(run)
     everybody = {p.name.rpartition("/")[2]: p for p in population(run)}
     if part not in everybody:
         raise ValueError(f"{run} has no '{part}' - choose one of: {', '.join(everybody)}, {AGENT}")
     return everybody[part]
+
+
+def _checkpoint(run: Path, steps: str) -> Agent:
+    """The agent of a run as it was after so many simulation steps."""
+    known = sorted(int(p.name.rpartition("-")[2]) for p in RunFolder(run).agent.glob("steps-[0-9]*") if is_policy(p))
+    if not steps.isdecimal() or int(steps) not in known:
+        there = f"choose one of: {', '.join(map(str, known))}" if known else "train it with --change checkpoints=[STEPS,...]"
+        raise ValueError(f"{run} has no checkpoint of its agent after '{steps}' steps - {there}")
+    place = RunFolder(run).checkpoint(int(steps))
+    return latents(place, f"{run.name}/{AGENT}@{int(steps)}", _run_meta(place))[0]
 
 
 def _placed(partner: Agent, run: Path) -> Agent:

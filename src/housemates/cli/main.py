@@ -47,6 +47,7 @@ from housemates.cli import partners as cli_partners
 from housemates.cli import report as cli_report
 from housemates.cli import series as cli_series
 from housemates.cli import speed as cli_speed
+from housemates.cli import study as cli_study
 from housemates.cli import submit as cli_submit
 from housemates.cli import train as cli_train
 from housemates.cli import watch as cli_games
@@ -360,6 +361,7 @@ def commands() -> Commands:
         "report": cli_report.report,
         "submit": cli_submit.submit,
         "benchmark": cli_benchmark.benchmark,
+        "study": cli_study.study,
         "watch": cli_watch.watch,
         "play": cli_play.play,
         "hub": Group("Share runs, agents and rows: on the Hugging Face Hub, or in a folder.", hub),

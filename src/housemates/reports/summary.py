@@ -61,7 +61,9 @@ from housemates.training.checks import free_riding
 STANDING = "script/noop"
 FEW_EPISODES = 100
 """With fewer for each partner a report is a demonstration."""
-SHIPPED = re.compile(r"^\w+/(?:examples|holdouts)/(?P<method>\w+?)-\w+-(?P<seen>\w+)-(?P<seed>\d+)[-/](?P<member>z?\d+)$")
+SHIPPED = re.compile(
+    r"^\w+/(?:examples|holdouts)/(?P<method>\w+?)-\w+-(?P<seen>state|depth|rgb|laptop)-(?P<seed>\d+)(?:[-/](?P<member>z?\d+))?$"
+)
 """Policies of the package, by their names: members behind a hyphen, latents behind a slash."""
 SEEN_BY = {"state": "", "laptop": "depth"}
 """What is seen by runs that are named after their preset, in short."""
@@ -74,11 +76,13 @@ def work_table(rows: Rows) -> Table:
         for run in agent_runs(group):
             success, share, alone = work(group.only(agent_run=run))
             cells = (Cell(100 * number) for number in (success, share, alone))
-            lines.append((run, label(method), task_title(task), seen, *cells, _verdict(success, share, alone) or "no"))
+            said = "not judged" if np.isnan(success) else _verdict(success, share, alone) or "no"
+            lines.append((short_names([run])[run], label(method), task_title(task), seen, *cells, said))
     columns = ("run", "method", "task", "sees", "own population", "agent's sub-goals", "standing robot", "leaves the work?")
     notes = (
         "Percent. Own population: success with the partners of its training; agent's sub-goals: those of the sub-goals "
-        "achieved there that the agent achieved. Standing robot: success beside a partner that never moves.",
+        "achieved there that the agent achieved. Standing robot: success beside a partner that never moves. Not judged: it did "
+        "not play with its own population.",
     )
     return Table("work", "Who does the work", columns, tuple(lines), notes)
 
@@ -155,7 +159,8 @@ def _short(partner: str, run: str) -> str:
     shipped = SHIPPED.match(partner)
     if shipped:
         seen = SEEN_BY.get(shipped["seen"], shipped["seen"])
-        return f"{label(shipped['method'])} {seen + ' ' if seen else ''}{shipped['seed']}-{shipped['member']}"
+        words = [label(shipped["method"]), *([seen] if seen else []), "-".join(filter(None, shipped.group("seed", "member")))]
+        return " ".join(words)
     if last == "agent" and place:
         return place.rpartition("/")[2]
     return last.replace("_", " ") if place in ("", "script") else "/".join(partner.split("/")[-2:])
