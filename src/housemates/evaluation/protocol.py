@@ -126,7 +126,7 @@ def summary(rows: pa.Table) -> list[Line]:
                     add(f"  family {family or 'none'}", here & (columns["family"] == family))
             if evaluation == "zsc" and len(set(columns["partner"][here])) >= 1 / WORST:
                 add("  worst fifth of its partners", here & np.isin(columns["partner"], worst(columns, here)))
-            for partner in dict.fromkeys(columns["partner"][here].tolist()):
+            for partner in filter(None, dict.fromkeys(columns["partner"][here].tolist())):
                 one = here & (columns["partner"] == partner)
                 note = "" if columns["zero_shot"][one].all() or evaluation == "train_pop" else "  (met in training)"
                 add(f"    {partner}{note}", one)
