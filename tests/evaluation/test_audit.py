@@ -1,6 +1,7 @@
 """The audit of the held-out suite: differences of partners, who is dropped, and the command with its files."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,11 +14,14 @@ from housemates.evaluation import audit as module
 from housemates.evaluation import suite
 from housemates.evaluation.audit import Audit, audit, audit_pairs, differences, games_of, mates_of, write_dropped
 from housemates.evaluation.crossplay import crossplay
-from housemates.evaluation.holdouts import mark, named_partners, suite_of
+from housemates.evaluation.holdouts import holdouts, mark, named_partners, suite_of
 from housemates.evaluation.metrics import rows_of
 from housemates.evaluation.rows import read_rows
 from housemates.reports.audit import audit_table, draw_audit
+from housemates.reports.tables import markdown
+from housemates.tasks.tasks import TASKS
 
+ROOT = Path(__file__).resolve().parents[2]
 NAMES = ("noop", "first_half", "second_half", "stubborn")
 
 
@@ -161,3 +165,15 @@ def test_the_table_says_who_is_nearest_and_who_is_left_out(rows):
     assert [row[-1] for row in table.texts()][:3] == ["yes"] * 3
     assert table.texts()[3][-1].startswith("no, like ")
     assert table.notes[-1] == "how"
+
+
+@pytest.mark.parametrize("task", list(TASKS))
+def test_the_tables_in_the_documentation_are_those_of_the_rows(task):
+    folder = ROOT / "results" / "audit" / task
+    rows = rows_of(read_rows(folder / "episodes.parquet"))
+    everybody = {p.name: name for name, found in suite_of(task, everybody=True).items() for p in found}
+    found = audit(rows, list(dict.fromkeys(rows["agent"].tolist())), keep={p.name for p in holdouts(task)})
+    lines = markdown(audit_table(found, everybody, task, "")).splitlines()
+    written = (folder / "audit.md").read_text().splitlines()
+    assert [line for line in lines if line.startswith("|")] == [line for line in written if line.startswith("|")]
+    assert f'--8<-- "results/audit/{task}/audit.md"' in (ROOT / "docs" / "benchmark" / "audit.md").read_text()

@@ -1,13 +1,16 @@
 """Agents in generated and real homes: who is compared with what, and the interval against a slow bootstrap."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from helpers.evaluations import HOLDOUTS, pair
 from housemates.evaluation.metrics import rows_of
-from housemates.evaluation.rows import join_rows, write_rows
+from housemates.evaluation.rows import join_rows, read_rows, write_rows
 from housemates.evaluation.stats import compare_homes, scores
 from housemates.reports.report import Options, write_report
+from housemates.reports.tables import markdown
 from housemates.reports.transfer import at_home, kind_of, transfer_table
 
 
@@ -74,6 +77,21 @@ def test_only_agents_and_partners_of_both_are_compared():
 def test_what_the_files_lack_is_named():
     table = table_of(games("train", "eval"), games("train", "replicacad-eval", lacks="macro 3"))
     assert [row[-1] for row in table.texts()] == ["nothing", "macro 3"]
+
+
+def test_many_missing_files_are_told_in_short():
+    table = table_of(games("train", "eval"), games("train", "replicacad-eval", lacks="a, b, c, d"))
+    assert table.texts()[1][-1] == "a and 3 more"
+
+
+def test_the_table_in_the_documentation_is_that_of_the_rows():
+    root = Path(__file__).resolve().parents[2]
+    rows = rows_of(read_rows(sorted((root / "results" / "transfer").glob("*.parquet"))))
+    page = (root / "docs" / "concepts" / "real_homes.md").read_text()
+    table = transfer_table(rows)
+    assert table.rows
+    for line in markdown(table).splitlines():
+        assert not line.startswith("| ") or line in page
 
 
 def test_the_interval_is_what_a_slow_bootstrap_gives():

@@ -54,9 +54,7 @@ def study_table(
     columns = ("condition", "method", "training population", "held-out partners", "collisions", f"difference to {first}")
     words = f"Success in percent in the homes of {split}, mean and standard error over seeds."
     if paired:
-        words += (
-            " Differences: 95 % bootstrap over seeds, runs of held-out partners and episodes; paired."
-        )
+        words += " Differences: 95 % bootstrap over seeds, runs of held-out partners and episodes; paired."
     else:
         columns, lines = columns[:-1], [line[:-1] for line in lines]
     return Table("study", f"{task_title(task)}, {split} homes", columns, tuple(lines), (words,))

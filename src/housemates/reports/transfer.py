@@ -53,7 +53,7 @@ def transfer_table(rows: Rows, seed: int = 0, resamples: int = RESAMPLES) -> Tab
                         success_cell(found),
                         interval(bootstrap_mean(scores(found), seed, resamples)),
                         Cell() if apart is None or trained == NOT_RECORDED else interval(apart, signed=True),
-                        "; ".join(filter(None, found.distinct("lacks"))) or "nothing",
+                        lacking(found),
                     )
                 )
     columns = ("task", "method", "sees", "trained in", "evaluated in", "partners", "success", "mean [95 %]")
@@ -66,6 +66,12 @@ def transfer_table(rows: Rows, seed: int = 0, resamples: int = RESAMPLES) -> Tab
         *explain(lines),
     )
     return Table("transfer", "Generated and real homes", columns, tuple(lines), notes)
+
+
+def lacking(rows: Rows) -> str:
+    """What the files of the homes lack, in short."""
+    entries = [entry for words in rows.distinct("lacks") for entry in words.split(", ") if entry]
+    return f"{entries[0]} and {len(entries) - 1} more" if len(entries) > 2 else ", ".join(entries) or "nothing"
 
 
 def difference(found: Rows, home: Rows | None, seed: int, resamples: int) -> Interval | None:
