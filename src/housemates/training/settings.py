@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from housemates.sim.rules import Reward, Rules
 from housemates.training.disturbances import Disturbances
+from housemates.training.partner_model import PartnerModel
 from housemates.training.ppo import PPO
 
-LATER = {"look_ahead": "", "one_draw": False, "games": 1}
+LATER: dict[str, Any] = {"look_ahead": "", "one_draw": False, "games": 1, "prioritised": False}
+LATER |= {"partner_model": {"action": 0.0, "view": 0.0}}
 """Settings that files of earlier versions lack, with what they meant then."""
 
 
@@ -41,6 +43,10 @@ class Training:
     else every home draws its own. Methods whose teams never change (SP, GT Coord) are not affected in stage 1."""
     games: int = 1
     """Episodes that the agent of stage 2 plays with the same partners, with one memory, before others are drawn."""
+    prioritised: bool = False
+    """Whether stage 2 draws partners the more often, the less the agent succeeds with them (MEP); else all alike."""
+    partner_model: PartnerModel = field(default_factory=PartnerModel)
+    """What the agent of stage 2 predicts of its partner from memory, in training only."""
     steps: int = 0
     """The budget in simulation steps of all homes together (the paper's currency; a step of a home with two robots is one
     step); 0 where it is given in decisions."""
