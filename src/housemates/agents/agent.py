@@ -139,6 +139,8 @@ def population(run: Path | str) -> list[Agent]:
         found = read_partners(place.population, run)
         return [dataclasses.replace(p, name=f"{run.name}/{p.name}") for p in found]
     members = place.members()
+    if not members and place.has_agent():
+        raise FileNotFoundError(f"{run} has an agent and no population - name the agent: {run}/{AGENT}")
     if not members:
         raise FileNotFoundError(f"{run} has no trained members yet - train its first stage: housemates train --resume {run}")
     return [learned(member, f"{run.name}/{int(member.name)}", _run_meta(run)) for member in members]

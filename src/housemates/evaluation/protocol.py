@@ -77,8 +77,10 @@ def run_pairs(
     members: such a team's members also meet the held-out partners, each as an agent of its own; compared: with the controls.
     """
     if RunFolder(run).has_agent():
-        trained = registry.read_partners(RunFolder(run).partners, run)
-        return agent_pairs(registry.agent(run), trained, held_out, robots, compared)
+        agent = registry.agent(run)
+        # Who is trained without partners of others plays with itself.
+        trained = registry.read_partners(RunFolder(run).partners, run) or [agent]
+        return agent_pairs(agent, trained, held_out, robots, compared)
     team = registry.population(run)
     pairs = team_pairs(team)
     if members:

@@ -62,7 +62,7 @@ STUDIES: Table[Study] = Table(
         Study(
             "homes",
             "Do more training homes replace more diverse partners?",
-            ("sp", "bdp"),
+            ("cec", "sp", "bdp"),
             tuple(
                 Condition(f"homes{count}", f"{count} homes" if count > 1 else "one home", (), f"seeds:0-{count - 1}")
                 for count in (60, 1, 3, 10, 300)

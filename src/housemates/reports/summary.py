@@ -220,7 +220,7 @@ def few_episodes(rows: Rows) -> list[str]:
 def label(method: str) -> str:
     """The paper's name of a method, or its own; with what is added to it (`bdp + look-ahead`)."""
     name, plus, more = method.partition(" + ")
-    return paper.LABELS.get(name, name) + plus + more
+    return paper.label(name) + plus + more
 
 
 def zero_shot_table(rows: Rows, seed: int = 0, resamples: int = RESAMPLES) -> Table:

@@ -353,7 +353,7 @@ def trained_with(rows: Rows) -> tuple[str, ...]:
             mine = rows.only(method=method, observations=seen)
             mine = mine.take(mine["decisions"] > 0)
             if len(mine):
-                name, steps = paper.LABELS.get(method, method), steps_text(mine)
+                name, steps = paper.label(method), steps_text(mine)
                 words = f"{steps} steps" if steps[0].isdigit() else f"steps {steps}"
                 told.append(f"{name} ({seen}) {decisions_text(mine)} decisions, {words}")
     return (f"Trained with, both stages together: {'; '.join(told)}.",) if told else ()

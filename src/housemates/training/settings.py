@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
 from housemates.sim.rules import Reward, Rules
 from housemates.training.disturbances import Disturbances
+from housemates.training.partner_model import PartnerModel
 from housemates.training.ppo import PPO
 
-LATER = {"look_ahead": "", "one_draw": False, "games": 1, "checkpoints": [], "stage1_times": 1}
+LATER: dict[str, Any] = {"look_ahead": "", "one_draw": False, "games": 1, "checkpoints": [], "stage1_times": 1}
+LATER |= {"prioritised": False, "partner_model": {"action": 0.0, "view": 0.0}}
 """Settings that files of earlier versions lack, with what they meant then."""
 
 
@@ -45,6 +47,10 @@ class Training:
     """Simulation steps of all homes after which stage 2 keeps its agent as it is then, as RUN/agent@STEPS."""
     stage1_times: int = 1
     """How many times the budget stage 1 has; stage 2 has it once."""
+    prioritised: bool = False
+    """Whether stage 2 draws partners the more often, the less the agent succeeds with them (MEP); else all alike."""
+    partner_model: PartnerModel = field(default_factory=PartnerModel)
+    """What the agent of stage 2 predicts of its partner from memory, in training only."""
     steps: int = 0
     """The budget in simulation steps of all homes together (the paper's currency; a step of a home with two robots is one
     step); 0 where it is given in decisions."""

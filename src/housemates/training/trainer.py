@@ -42,8 +42,9 @@ from housemates.training.checks import (
     standing_partner,
 )
 from housemates.training.distributed import Group, interrupted
-from housemates.training.disturbances import KINDS, Disturber
+from housemates.training.disturbances import KINDS
 from housemates.training.method import Method
+from housemates.training.partner_model import PartnerModel
 from housemates.training.path import continued
 from housemates.training.rollout import Collector, Learner, Slots
 from housemates.training.settings import LATER, Training
@@ -109,8 +110,9 @@ class Trainer:
         if slots is None:
             raise ValueError("a method must say who plays before the first update")
         disturber = None
-        if stage == 2 and config.disturbances.share:
-            disturber = Disturber(self.batch, config.disturbances, [config.seed, self.group.rank, DISTURBER_SEED])
+        if stage == 2:
+            seeds = [config.seed, self.group.rank, DISTURBER_SEED]
+            disturber = method.disturber(self.batch, config.disturbances, seeds)
         games = config.games if stage == 2 else 1
         self.collector = Collector(self.batch, self.players, slots, disturber, config.learner != "torch", games)
         self.clock: Callable[[], float] = time.perf_counter
@@ -130,11 +132,13 @@ class Trainer:
     def _learns(self, index: int, capacity: int) -> None:
         """Give a player what learning needs: an algorithm and a store."""
         player = self.players[index]
-        algorithm = self.algorithms[index] = self.algorithm(player, self.config, self.batch, self.group, index, self.path)
+        # Only the agent of stage 2 models partners.
+        training = self.config if self.stage == 2 else dataclasses.replace(self.config, partner_model=PartnerModel())
+        algorithm = self.algorithms[index] = self.algorithm(player, training, self.batch, self.group, index, self.path)
         config, known = player.policy.config, {name: self.batch.observation(name) for name in algorithm.observations}
         shapes = {name: (shape, seen_as(config, name, kind)) for name, (shape, kind) in known.items()}
         ends = {name: self.batch.observation(name) for name in self.method.needs}
-        player.store = Store(shapes, config.memory_size, capacity, ends)
+        player.store = Store(shapes, config.memory_size, capacity, ends, algorithm.labels)
 
     @property
     def done(self) -> bool:
