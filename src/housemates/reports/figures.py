@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from housemates.evaluation.bounds import known_bounds
 from housemates.evaluation.metrics import (
     Rows,
     agent_runs,
-    best_responses,
     bounds,
     by_partner,
     mean_over_partners,
@@ -178,7 +178,7 @@ def success_by_partner(rows: Rows, task: str) -> Figure:
         axis.plot(
             *zip(*shown, strict=True), MARKERS[k % len(MARKERS)], color=colour(method), ms=6, mec="white", label=name, zorder=3
         )
-    reached = bounds(mine, best_responses(rows.only(task=task)))
+    reached = bounds(mine, known_bounds(rows.only(task=task)))
     if reached:
         shown = [(100 * reached[p], y) for y, p in enumerate(order) if p in reached]
         axis.plot(*zip(*shown, strict=True), "|", color=INK, ms=15, mew=1.5, label="best response", zorder=2)
