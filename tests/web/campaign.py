@@ -47,11 +47,11 @@ def serve() -> None:
 
 def frames(port: int) -> dict:
     """Hostile websocket frames: wrong messages, text that is no text, floods of pings, messages in very many pieces."""
-    from web.test_wire import frame
     from websockets.exceptions import WebSocketException
     from websockets.sync.client import connect
 
     from web.test_hostile import nonsense
+    from web.test_transport import frame
 
     logging.getLogger("websockets.client").disabled = True  # a line that is cut is no news here
 

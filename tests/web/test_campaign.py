@@ -132,7 +132,7 @@ def test_an_honest_player_plays_on_while_the_server_is_attacked(tmp_path):
     assert quiet > 50
     assert figures["frames"]["frames"] >= FRAMES
     assert figures["half_open"]["opened"] >= HALF_OPEN
-    assert sum(count for name, count in figures["bombs"].items() if name.startswith("uploaded")) == BOMBS
+    assert sum(count for name, count in figures["bombs"].items() if name.startswith("dropped")) == BOMBS
     assert max(found["gap p95, s"] for found in attacks) < LATE
     assert max(found["most memory, MB"] for found in attacks) * 1e6 < rest + MORE
     assert figures["bombs again"]["memory afterwards, MB"] < figures["bombs"]["memory afterwards, MB"] + 60
