@@ -1,7 +1,8 @@
 """Training with several processes: torchrun, and means of gradients through shared memory on one machine.
 
 Every worker writes its numbers into a row of its own, waits until all rows are there, and adds them in rank order, so that all
-get the same bits. Two tables take turns: no worker writes into one that another may still read.
+get the same bits. Two tables take turns: no worker writes into one that another may still read. From MANY workers on each adds
+up a part of the numbers for all (reduce-scatter), which gives the same bits: what a worker reads no longer grows with them.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from numba import njit
 from torch import distributed
 
 LINE = 8
@@ -29,6 +31,8 @@ NAP = 0.0001
 PATIENCE = 1.0
 """Seconds after which it looks whether the others are still alive, again and again."""
 FOLDER = Path("/dev/shm")
+MANY = 4
+"""Workers from which on each adds up a part: with fewer, waiting twice costs more than adding everything."""
 NOTHING = 1e-8
 """What the sum of all weights counts as at least, where a mean is divided by it."""
 
@@ -42,21 +46,32 @@ def possible(size: int) -> bool:
     return size > 1 and os.environ.get("LOCAL_WORLD_SIZE") == str(size) and FOLDER.is_dir() and os.access(FOLDER, os.W_OK)
 
 
+@njit(cache=True, nogil=True, _nrt=False)
+def mean_of_rows(rows, total, out):
+    """out [n] = the sum of rows [workers, n] in their order, divided by total; all float32, in one pass."""
+    for i in range(out.size):
+        mean = rows[0, i]
+        for k in range(1, rows.shape[0]):
+            mean += rows[k, i]
+        out[i] = mean / total
+
+
 class SharedMeans:
     """Means of float32 tensors of fewer than `capacity` numbers. All workers must make it, and call it, in the same order."""
 
     def __init__(self, capacity: int, rank: int, size: int, store: distributed.Store, name: str) -> None:
         """store: where the workers find each other; name: of this object in it, never used before."""
         self.rank, self.size, self.capacity, self.turn = rank, size, capacity, 0
+        self.used = 0
         head = (size + 1) * LINE * 8
         if rank == 0:
             handle, path = tempfile.mkstemp(dir=FOLDER, prefix="housemates-")
-            os.ftruncate(handle, head + 2 * size * capacity * 4)
+            os.ftruncate(handle, head + 2 * (size + 1) * capacity * 4)
             os.close(handle)
             store.set(f"{name}/path", path)
         path = store.get(f"{name}/path").decode()
         self._counters = np.memmap(path, np.int64, "r+", 0, ((size + 1), LINE))
-        self._rows = torch.from_numpy(np.memmap(path, np.float32, "r+", head, (2, size, capacity)))
+        self._rows = np.asarray(np.memmap(path, np.float32, "r+", head, (2, size + 1, capacity)))
         self._fence = threading.Lock()
         self._counters[rank, 1] = os.getpid()
         self._arrive()
@@ -66,16 +81,23 @@ class SharedMeans:
 
     def average(self, numbers: torch.Tensor, weight: float) -> None:
         """Replace numbers [n] by their mean over all workers, each with its weight; no array is made on the way."""
-        n = numbers.numel()
-        rows = self._rows[self.turn % 2, :, : n + 1]
-        torch.mul(numbers, weight, out=rows[self.rank, :n])
+        flat, n = numbers.numpy(), numbers.numel()
+        # The last row of a table is for means that were added up in parts.
+        table = self._rows[self.used % 2]
+        rows, means = table[: self.size], table[self.size, :n]
+        self.used += 1
+        np.multiply(flat, np.float32(weight), out=rows[self.rank, :n])
         rows[self.rank, n] = weight
         self._arrive()
+        total = np.float32(max(sum(rows[:, n].tolist()), NOTHING))
         # In rank order, so that all workers get the same bits.
-        torch.add(rows[0, :n], rows[1, :n], out=numbers)
-        for other in range(2, self.size):
-            numbers += rows[other, :n]
-        numbers /= max(sum(rows[:, n].tolist()), NOTHING)
+        if self.size < MANY:
+            mean_of_rows(rows[:, :n], total, flat)
+            return
+        low, high = n * self.rank // self.size, n * (self.rank + 1) // self.size
+        mean_of_rows(rows[:, low:high], total, means[low:high])
+        self._arrive()
+        flat[...] = means
 
     def _arrive(self) -> None:
         """Tell the others that this worker has written, and wait until all have."""
