@@ -4,7 +4,7 @@ import pytest
 
 from helpers.batches import episodes, home
 from housemates.policies.config import PolicyConfig
-from housemates.speed.learning import arithmetic, measure_acting, measure_training
+from housemates.speed.learning import arithmetic, measure_acting, measure_training, trainer
 
 
 def test_the_arithmetic_of_a_small_network_is_what_is_counted_by_hand():
@@ -35,6 +35,14 @@ def test_stage_2_is_measured_with_one_learner():
     assert row.kind == "state_partners"
     assert row.update_gflops > 0
     assert row.peak_gflops > 0
+
+
+def test_stage_2_with_disturbed_partners_is_measured_with_half_of_them_disturbed(tmp_path):
+    made = trainer("state_disturbed_partners", "fused", [home()], episodes(), tmp_path, num_envs=64)
+    made.step()
+    kinds = made.collector.disturber.kind[~made.collector.slots.learns]
+    assert 0.25 < (kinds != 0).mean() < 0.75
+    assert not made.collector.disturber.kind[made.collector.slots.learns].any()
 
 
 def test_acting_is_measured_for_every_number_of_robots():

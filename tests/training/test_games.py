@@ -24,25 +24,22 @@ def agent_trainer(folder, games=3, **changes) -> Trainer:
 
 
 def watch(trainer):
-    """What happened at the start of every episode in an update: (home, team's robot of the agent, remembers)."""
-    seen, real, actors = [], trainer.collector.actors._gather, trainer.collector.actors
-
-    def gather(number, rows, greedy):
-        decisions, calls = real(number, rows, greedy)
-        first = trainer.batch.state.clock[rows // 2] == 0
-        known = (decisions.memory.abs().sum(1) > 0).numpy()
-        seen.extend(zip((rows[first] // 2).tolist(), known[first].tolist(), strict=True))
-        return decisions, calls
-
-    actors._gather = gather
+    """The agent's decisions at the start of every episode of four updates: (home, whether it remembered something)."""
+    store, seen = next(player.store for player in trainer.players if player.store is not None), []
     for _ in range(4):
+        # Decisions that are still open are carried over into the next rollout, at its front.
+        carried = int((~store.closed).sum())
         trainer.step()
+        first = np.flatnonzero(store.clock == 0)
+        first = first[first >= carried]
+        seen.extend(zip((store.stream[first] // 2).tolist(), store.memory[first].any(axis=1).tolist(), strict=True))
     return seen
 
 
+@pytest.mark.parametrize("learner", ["torch", "fused"])
 @pytest.mark.parametrize("games", [1, 2, 3])
-def test_the_agent_forgets_after_every_series(tmp_path, games):
-    seen = watch(agent_trainer(tmp_path, games))
+def test_the_agent_forgets_after_every_series(tmp_path, games, learner):
+    seen = watch(agent_trainer(tmp_path, games, learner=learner))
     for place in range(SHORT.num_envs):
         remembers = [known for where, known in seen if where == place]
         assert len(remembers) > games

@@ -57,6 +57,28 @@ def test_everybody_gets_the_same_mean_by_the_weights_of_the_workers():
         torch.testing.assert_close(found[0][turn], expected)
 
 
+@pytest.mark.parametrize("size", [2, 3, 5])
+@pytest.mark.parametrize("many", [2, 100])
+def test_means_are_those_of_additions_in_rank_order_whoever_adds(size, many, monkeypatch):
+    monkeypatch.setattr(shared, "MANY", many)
+
+    def work(rank, store):
+        means, found = SharedMeans(100, rank, size, store, "a"), []
+        for turn in range(10):
+            flat = numbers(rank, turn)
+            means.average(flat, 2.0 + rank)
+            found.append(flat)
+        return found
+
+    found = together(size, work)
+    for turn in range(10):
+        expected = 2.0 * numbers(0, turn)
+        for rank in range(1, size):
+            expected += (2.0 + rank) * numbers(rank, turn)
+        expected /= sum(2.0 + rank for rank in range(size))
+        assert all(torch.equal(mine[turn], expected) for mine in found)
+
+
 def test_means_are_zero_where_nobody_has_a_weight():
     def work(rank, store):
         flat = numbers(rank, 0)

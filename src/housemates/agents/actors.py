@@ -7,7 +7,7 @@ acts; an `Actor` is that agent loaded; an `ActorGroup` are the actors that decid
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
@@ -282,10 +282,11 @@ class Actors:
         self.clock: Callable[[], float] = time.perf_counter
         """What the seconds are counted with."""
         self.groups = grouped(self.actors, batch.size * batch.robots, stack, fused)
-        self._group_of, self._member_of = np.full(len(self.actors) + 1, -1), np.zeros(len(self.actors) + 1, np.int64)
+        self.group_of, self.member_of = np.full(len(self.actors) + 1, -1), np.zeros(len(self.actors) + 1, np.int64)
+        """[A + 1] the group of each actor, and the place of its policy there; the last is nobody's."""
         for number, group in enumerate(self.groups):
-            self._group_of[group.index] = number
-            self._member_of[group.index] = [group.policies.index(actor.policy) for actor in group.actors]
+            self.group_of[group.index] = number
+            self.member_of[group.index] = [group.policies.index(actor.policy) for actor in group.actors]
         self._views = [views(group.actors[0], batch) for group in self.groups]
         self._buffers: dict[View, np.ndarray] = {}
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
@@ -307,7 +308,7 @@ class Actors:
         the policies took them: who looks ahead may do something else, which stands in `out` alone.
         """
         began = self.clock()
-        group_of = self._group_of[self.actor]
+        group_of = self.group_of[self.actor]
         asked = [(number, which & (group_of == number)) for number in range(len(self.groups))]
         asked = [(number, mine) for number, mine in asked if mine.any()]
         self._observe(asked)
@@ -356,7 +357,7 @@ class Actors:
 
     def memory_of(self, actor: int) -> torch.Tensor:
         """[E * R, M] the memory of the group to which an actor belongs."""
-        return self.groups[int(self._group_of[actor])].memory
+        return self.groups[int(self.group_of[actor])].memory
 
     def refresh(self) -> None:
         """Policies have changed, or were loaded: stacked ones act with their present weights."""
@@ -364,16 +365,24 @@ class Actors:
             if group.stacked is not None:
                 group.stacked.refresh()
 
-    def _observe(self, asked: list[tuple[int, np.ndarray]]) -> None:
-        """Fill the buffers with all that the asked need; pictures without partners are drawn by themselves."""
+    @property
+    def pooled(self) -> bool:
+        """Whether calls are shared among threads."""
+        return self._pool is not None
+
+    def views_of(self, group: int) -> list[View]:
+        """What a group sees."""
+        return self._views[group]
+
+    def flat_buffer(self, view: View) -> np.ndarray:
+        """What `see` has written last of one observation, [E * R, numbers]."""
+        buffer = self._buffers[view]
+        return buffer.reshape(len(buffer) * self.batch.robots, -1)
+
+    def see(self, wanted: Mapping[View, np.ndarray]) -> None:
+        """Write observations of the robots in masks [E, R] into the buffers; who is blind sees pictures without partners."""
         batch = self.batch
-        wanted: dict[tuple[View, bool], np.ndarray] = {}
-        for number, mine in asked:
-            for view in self._views[number]:
-                parts = ((False, mine & ~self.blind), (True, mine & self.blind)) if view.pixels else ((False, mine),)
-                for alone, some in parts:
-                    wanted[view, alone] = wanted.get((view, alone), False) | some
-        for (view, alone), which in wanted.items():
+        for view, which in wanted.items():
             if view not in self._buffers:
                 channels = PICTURES[view.name][0] if view.pixels else 0
                 shape = (view.pixels, view.pixels, channels) if view.pixels else batch.observation(view.name)[0]
@@ -381,10 +390,21 @@ class Actors:
             out = self._buffers[view]
             if not view.pixels:
                 batch.observe(view.name, out, which)
-            elif which.any():
-                cameras = batch.cameras_of(view.pixels)
-                draw = partial(draw_without_partners, cameras) if alone else cameras.heads
-                draw(view.name, batch.records, which, out)
+                continue
+            cameras, alone = batch.cameras_of(view.pixels), which & self.blind
+            if alone.any():
+                draw_without_partners(cameras, view.name, batch.records, alone, out)
+                which = which & ~self.blind
+            if which.any():
+                cameras.heads(view.name, batch.records, which, out)
+
+    def _observe(self, asked: list[tuple[int, np.ndarray]]) -> None:
+        """Fill the buffers with all that the asked need."""
+        wanted: dict[View, np.ndarray] = {}
+        for number, mine in asked:
+            for view in self._views[number]:
+                wanted[view] = wanted[view] | mine if view in wanted else mine
+        self.see(wanted)
 
     def _gather(self, number: int, rows: np.ndarray, greedy: bool) -> tuple[Decisions, list[Callable[[], Action]]]:
         """What a group's robots rows [n] of [E * R] see and remember, and the calls that decide for them, in order.
@@ -402,7 +422,7 @@ class Actors:
             memory[torch.from_numpy(start).to(device)] = group.policy.initial_memory(int(start.sum()))
         shown = {name: torch.from_numpy(values).to(device) for name, values in seen.items()}
         latent = self.latent.reshape(-1)[padded]
-        member = self._member_of[self.actor.reshape(-1)[padded]]
+        member = self.member_of[self.actor.reshape(-1)[padded]]
 
         def call(part: slice) -> Action:
             obs = {name: values[part] for name, values in shown.items()}

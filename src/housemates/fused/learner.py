@@ -28,6 +28,7 @@ class Learner:
         for group in optimiser.param_groups:
             if (group["betas"], group["eps"], group["weight_decay"]) != ((BETA1, BETA2), EPSILON, 0):
                 raise ValueError(f"Adam with betas {group['betas']} and eps {group['eps']} - use the torch path")
+        self._parameters = named_parameters(policy, head)
         self.flat = Flat(policy, head)
         self.gradient, self.first, self.second = (empty(self.flat.offsets.total) for _ in range(3))
         """[total] each: gradients, and Adam's moments."""
@@ -42,7 +43,7 @@ class Learner:
 
     def begin(self) -> None:
         """Before an update: take over what was loaded into modules and optimiser since the last one."""
-        parameters = named_parameters(self.policy, self.head)
+        parameters = self._parameters
         if not self.flat.holds(parameters):
             self.flat = Flat(self.policy, self.head)
         known = [self.optimiser.state[p] for p in parameters.values() if p in self.optimiser.state]
@@ -59,7 +60,12 @@ class Learner:
 
     def end(self) -> None:
         """After an update: show the optimiser what it would have in its state."""
-        for name, parameter in named_parameters(self.policy, self.head).items() if self.steps else ():
+        for name, parameter in self._parameters.items() if self.steps else ():
+            known = self.optimiser.state.get(parameter)
+            if known:
+                # `begin` has seen to it that the moments are views of the arrays.
+                known["step"].fill_(float(self.steps))
+                continue
             self.optimiser.state[parameter] = {
                 "step": torch.tensor(float(self.steps)),
                 "exp_avg": self.flat.view(self.first, name, parameter.shape),

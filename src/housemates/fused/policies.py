@@ -119,6 +119,12 @@ class FusedPolicies:
         act(order, starts, given, sizes, self.places, self.scale, self.table, self._work(most), tuple(out))
         return out
 
+    def decide_rows(self, order: np.ndarray, starts: np.ndarray, given: tuple, out: Decided) -> None:
+        """Decisions of robots order [n] int64, policy k's from starts[k] to starts[k + 1], in arrays that have rows for others
+        too: given and out are as `acting.act` takes them, and only these rows are read and written."""
+        work = self._work(int(np.diff(starts).max()))
+        act(order, starts, given, self.sizes, self.places, self.scale, self.table, work, tuple(out))
+
     def _order(self, n: int, member: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, int]:
         """Robots [n] by policy, where each policy's begin [N + 1], and the most that one of them has."""
         count = len(self.policies)

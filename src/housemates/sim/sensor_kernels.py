@@ -253,14 +253,20 @@ def write_window(window, clock, which, out):
     window [E, R, W, 3] and clock [E] are `State.window` and `State.clock`, or `Ended.window` and `Ended.steps`.
     """
     homes, robots = which.shape
-    length = window.shape[2]
     for e in range(homes):
         for r in range(robots):
             if which[e, r]:
-                for k in range(length):
-                    step = clock[e] - length + k
-                    for c in range(3):
-                        out[e, r, k, c] = window[e, r, step % length, c] if step >= 0 else 0.0
+                one_window(window[e, r], clock[e], out[e, r])
+
+
+@kernel
+def one_window(window, clock, out):
+    """One robot's last steps out [W, 3] from window [W, 3] after `clock` steps."""
+    length = window.shape[0]
+    for k in range(length):
+        step = clock - length + k
+        for c in range(3):
+            out[k, c] = window[step % length, c] if step >= 0 else 0.0
 
 
 @kernel

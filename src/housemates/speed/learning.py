@@ -29,8 +29,16 @@ from housemates.speed.driver import with_partners
 from housemates.tasks.episodes import Episodes
 from housemates.training.trainer import Trainer
 
-KINDS = {"state": "state", "depth": "laptop", "state_partners": "state", "depth_partners": "laptop"}
-"""What is measured, and the preset that trains it: GT Coord, or one learner with eight frozen networks, as in stage 2."""
+KINDS = {
+    "state": "state",
+    "depth": "laptop",
+    "state_partners": "state",
+    "depth_partners": "laptop",
+    "state_disturbed_partners": "state",
+    "depth_disturbed_partners": "laptop",
+}
+"""What is measured, and the preset that trains it: GT Coord, or one learner with eight frozen networks, as in stage 2, without
+and with the preset's disturbances."""
 ROWS = (1, 8, 64, 256)
 """Robots that one call decides for."""
 PEAK = (1024, 512, 128)
@@ -81,7 +89,12 @@ def trainer(kind: str, path: str, homes: Sequence[Home], episodes: Episodes, fol
     preset = PRESETS[KINDS[kind]]
     config = preset.policy(preset.observations, 2)
     method = with_partners(config) if kind.endswith("_partners") else GTCoord(config)
-    made = Trainer(replace(preset.training, learner=path, num_envs=num_envs), method, episodes, homes, folder)
+    settings = replace(preset.training, learner=path, num_envs=num_envs)
+    disturbed = kind.endswith("_disturbed_partners")
+    if disturbed:
+        # As after the first part of a run, in which all partners freeze at some time.
+        settings = replace(settings, disturbances=replace(settings.disturbances, ramp=0.0))
+    made = Trainer(settings, method, episodes, homes, folder, stage=2 if disturbed else 1)
     made.clock = made.collector.actors.clock = time.process_time
     return made
 

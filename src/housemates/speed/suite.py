@@ -20,7 +20,7 @@ from housemates.sim.batch import Batch
 from housemates.speed import peers
 from housemates.speed import simulation as frames
 from housemates.speed import simulation as steps
-from housemates.speed.learning import Learning, measure_acting, measure_training
+from housemates.speed.learning import KINDS, Learning, measure_acting, measure_training
 from housemates.speed.measure import Figure, Job, figure, machine, measure, processor_time, take_turns
 from housemates.tasks.episodes import Episodes
 
@@ -45,7 +45,7 @@ class Plan:
     """The real homes, measured where given."""
     peers: bool = True
     """Whether to measure others where they are installed."""
-    learning: tuple[str, ...] = ("state", "depth", "state_partners", "depth_partners")
+    learning: tuple[str, ...] = tuple(KINDS)
     """What trainings to measure, see `speed.learning.KINDS`."""
     updates: int = 4
     """PPO updates of each training that count."""

@@ -1,7 +1,8 @@
 """Training with several processes: torchrun, and means of gradients through shared memory on one machine.
 
 Every worker writes its numbers into a row of its own, waits until all rows are there, and adds them in rank order, so that all
-get the same bits. Two tables take turns: no worker writes into one that another may still read.
+get the same bits. Two tables take turns: no worker writes into one that another may still read. From MANY workers on each adds
+up a part of the numbers for all (reduce-scatter), which gives the same bits: what a worker reads no longer grows with them.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from numba import njit
 from torch import distributed
 
 LINE = 8
@@ -29,6 +31,10 @@ NAP = 0.0001
 PATIENCE = 1.0
 """Seconds after which it looks whether the others are still alive, again and again."""
 FOLDER = Path("/dev/shm")
+MANY = 4
+"""Workers from which on each adds up a part: with fewer, waiting twice costs more than adding everything."""
+BLOCK = 2048
+"""Numbers that are added and divided at a time: they stay in a core's nearest cache."""
 NOTHING = 1e-8
 """What the sum of all weights counts as at least, where a mean is divided by it."""
 
@@ -42,21 +48,41 @@ def possible(size: int) -> bool:
     return size > 1 and os.environ.get("LOCAL_WORLD_SIZE") == str(size) and FOLDER.is_dir() and os.access(FOLDER, os.W_OK)
 
 
+@njit(cache=True, nogil=True, error_model="numpy", _nrt=False)
+def mean_of_rows(rows, workers, first, total, out):
+    """out [n] = the sum of so many rows [.., capacity], in their order, from column `first` on, divided by total; all float32.
+
+    Some numbers at a time, so that they are read and written once.
+    """
+    for low in range(0, out.size, BLOCK):
+        high = min(low + BLOCK, out.size)
+        some, one, two = out[low:high], rows[0, first + low : first + high], rows[1, first + low : first + high]
+        for i in range(some.size):
+            some[i] = one[i] + two[i]
+        for k in range(2, workers):
+            more = rows[k, first + low : first + high]
+            for i in range(some.size):
+                some[i] += more[i]
+        for i in range(some.size):
+            some[i] = some[i] / total
+
+
 class SharedMeans:
     """Means of float32 tensors of fewer than `capacity` numbers. All workers must make it, and call it, in the same order."""
 
     def __init__(self, capacity: int, rank: int, size: int, store: distributed.Store, name: str) -> None:
         """store: where the workers find each other; name: of this object in it, never used before."""
         self.rank, self.size, self.capacity, self.turn = rank, size, capacity, 0
+        self.used = 0
         head = (size + 1) * LINE * 8
         if rank == 0:
             handle, path = tempfile.mkstemp(dir=FOLDER, prefix="housemates-")
-            os.ftruncate(handle, head + 2 * size * capacity * 4)
+            os.ftruncate(handle, head + 2 * (size + 1) * capacity * 4)
             os.close(handle)
             store.set(f"{name}/path", path)
         path = store.get(f"{name}/path").decode()
         self._counters = np.memmap(path, np.int64, "r+", 0, ((size + 1), LINE))
-        self._rows = torch.from_numpy(np.memmap(path, np.float32, "r+", head, (2, size, capacity)))
+        self._rows = np.asarray(np.memmap(path, np.float32, "r+", head, (2, size + 1, capacity)))
         self._fence = threading.Lock()
         self._counters[rank, 1] = os.getpid()
         self._arrive()
@@ -66,16 +92,23 @@ class SharedMeans:
 
     def average(self, numbers: torch.Tensor, weight: float) -> None:
         """Replace numbers [n] by their mean over all workers, each with its weight; no array is made on the way."""
-        n = numbers.numel()
-        rows = self._rows[self.turn % 2, :, : n + 1]
-        torch.mul(numbers, weight, out=rows[self.rank, :n])
+        flat, n = numbers.numpy(), numbers.numel()
+        # The last row of a table is for means that were added up in parts.
+        table = self._rows[self.used % 2]
+        rows, means = table[: self.size], table[self.size, :n]
+        self.used += 1
+        np.multiply(flat, np.float32(weight), out=rows[self.rank, :n])
         rows[self.rank, n] = weight
         self._arrive()
+        total = np.float32(max(sum(rows[:, n].tolist()), NOTHING))
         # In rank order, so that all workers get the same bits.
-        torch.add(rows[0, :n], rows[1, :n], out=numbers)
-        for other in range(2, self.size):
-            numbers += rows[other, :n]
-        numbers /= max(sum(rows[:, n].tolist()), NOTHING)
+        if self.size < MANY:
+            mean_of_rows(table, self.size, 0, total, flat)
+            return
+        low, high = n * self.rank // self.size, n * (self.rank + 1) // self.size
+        mean_of_rows(table, self.size, low, total, means[low:high])
+        self._arrive()
+        flat[...] = means
 
     def _arrive(self) -> None:
         """Tell the others that this worker has written, and wait until all have."""

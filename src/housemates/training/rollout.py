@@ -14,9 +14,10 @@ import numpy as np
 import torch
 
 from housemates.agents.actors import NOBODY, Actor, Actors, Decisions
+from housemates.agents.quick import QuickActors, Rows, possible
 from housemates.sim.batch import Batch, Step
-from housemates.sim.sensors import write_window
 from housemates.training.disturbances import BLIND, Disturber
+from housemates.training.episodes_ended import Finished, hand_over, next_team
 from housemates.training.partner_model import Watch
 from housemates.training.popart import Scale
 from housemates.training.store import Store
@@ -83,48 +84,6 @@ class Slots:
             mine[homes] = theirs[homes]
 
 
-@dataclass
-class Finished:
-    """Episodes that ended during a rollout, one row each."""
-
-    home: list[np.ndarray] = field(default_factory=list)
-    player: list[np.ndarray] = field(default_factory=list)
-    """[R] each, who moved the robots."""
-    latent: list[np.ndarray] = field(default_factory=list)
-    """[R] each, with which latents."""
-    partner: list[np.ndarray] = field(default_factory=list)
-    """[R] each, the method's numbers of the partners (see `Slots.partner`)."""
-    outcome: list[np.ndarray] = field(default_factory=list)
-    steps: list[np.ndarray] = field(default_factory=list)
-    total: list[np.ndarray] = field(default_factory=list)
-    subgoals: list[np.ndarray] = field(default_factory=list)
-    """[2] each: sub-goals achieved, and those of them achieved by robots that learn."""
-    disturbed: list[np.ndarray] = field(default_factory=list)
-    """The largest KINDS index among the robots: 0 if none was disturbed."""
-
-    def add(self, batch: Batch, done: np.ndarray, slots: Slots, disturber: Disturber | None = None) -> None:
-        """Note the homes [E] bool whose episode, played by these slots, has just ended."""
-        at = np.flatnonzero(done)
-        if len(at):
-            ended = batch.ended
-            self.home.append(at)
-            self.player.append(slots.player[at])
-            self.latent.append(slots.latent[at])
-            self.partner.append(slots.partner[at])
-            self.outcome.append(ended.outcome[at])
-            self.steps.append(ended.steps[at])
-            self.total.append(ended.total[at])
-            by = ended.done_by[at]
-            achieved = by >= 0
-            learns = np.take_along_axis(slots.learns[at], np.maximum(by, 0), axis=1) & achieved
-            self.subgoals.append(np.stack([achieved.sum(axis=1), learns.sum(axis=1)], axis=1))
-            self.disturbed.append(np.zeros(len(at), np.int8) if disturber is None else disturber.kind[at].max(axis=1))
-
-    def arrays(self) -> dict[str, np.ndarray]:
-        """All rows as arrays by name."""
-        return {name: np.concatenate(rows) if rows else np.zeros(0) for name, rows in vars(self).items()}
-
-
 class Collector:
     """Plays a batch with its players and fills the learners' stores."""
 
@@ -136,9 +95,11 @@ class Collector:
         disturber: Disturber | None = None,
         fused: bool = False,
         games: int = 1,
+        quick: bool = True,
     ) -> None:
         """disturber: who disturbs the robots that do not learn, None for no disturbance; fused: see `agents.actors.grouped`;
-        games: episodes of one team in which learners keep their memory."""
+        games: episodes of one team in which learners keep their memory; quick: decide by `agents.quick` where that is possible,
+        which gives the same bits."""
         self.batch, self.players, self.disturber, self.games = batch, players, disturber, games
         self.played = np.zeros(batch.size, np.int64)
         """[E] episodes that each home's team has played to their end."""
@@ -148,9 +109,10 @@ class Collector:
         self.actions = np.full(shape, -1, np.int8)
         self.asked = False
         self.seconds = dict.fromkeys(("simulation", "observation", "inference"), 0.0)
-        self.windows: np.ndarray | None = None
         self.actors = Actors(batch, players, stack=STACK, fused=fused)
         self.watch = Watch(batch) if any(p.store is not None and p.store.labels for p in players) else None
+        self.quick = QuickActors(self.actors) if quick and possible(self.actors) else None
+        self._undisturbed = np.zeros(shape, np.int8)
         everywhere = np.ones(batch.size, np.bool_)
         self._script(everywhere)
         if disturber is not None:
@@ -167,7 +129,7 @@ class Collector:
 
         enough(share of the rollout) is asked after every step and may end the rollout early.
         """
-        finished, played = Finished(), 0
+        finished, played = Finished(self.batch.robots), 0
         self.compact()
         if not self.asked:
             self._ask()
@@ -179,7 +141,10 @@ class Collector:
             self._close(step)
             done = step.done.copy()
             if done.any():
-                finished.add(self.batch, done, self.slots, self.disturber)
+                kind = self._undisturbed if self.disturber is None else self.disturber.kind
+                slots = self.slots
+                who = slots.player, slots.latent, slots.partner, slots.learns
+                finished.add(self.batch, done, who, kind)
                 if self.disturber is not None:
                     self.disturber.end(done, self._partners)
                 self._next_team(done)
@@ -196,11 +161,8 @@ class Collector:
 
     def _next_team(self, done: np.ndarray) -> None:
         """Other players take over in the homes done [E] bool whose team has played all its games; elsewhere memory stays."""
-        self.played[done] += 1
-        over = done & (self.played >= self.games)
-        self.played[over] = 0
-        self.slots.take(self.pending, over)
-        self.actors.keeps[done] = (~over[:, None] & self.slots.learns)[done]
+        slots, pending = tuple(vars(self.slots).values()), tuple(vars(self.pending).values())
+        next_team(done, self.games, self.played, self.actors.keeps, slots, pending)
 
     def refresh(self) -> None:
         """Policies have changed, or were loaded."""
@@ -275,42 +237,16 @@ class Collector:
 
     def _close(self, step: Step) -> None:
         """Complete the decisions whose robots must decide again."""
-        finished = (step.decide | step.done[:, None]) & (self.open_at >= 0)
-        wanted = any(player.store is not None and "window" in player.store.ends for player in self.players)
-        windows = self._windows(step, finished) if wanted else None
         for index, player in enumerate(self.players):
-            if player.store is None:
-                continue
-            player.store.close(index, self.slots.player, finished, self.open_at, step)
-            if windows is not None:
-                mine = finished & (self.slots.player == index)
-                player.store.window[self.open_at[mine]] = windows[mine]
-        self.open_at[finished] = -1
-
-    def _windows(self, step: Step, which: np.ndarray) -> np.ndarray:
-        """Windows [E, R, 40, 3] of the robots in which [E, R]: now, or at the end of an episode that has just ended."""
-        batch = self.batch
-        ended = which & step.done[:, None]
-        out = self.windows = batch.observe("window", self.windows, which & ~ended)
-        if ended.any():
-            write_window(batch.ended.window, batch.ended.steps, ended, out)
-        return out
+            if player.store is not None:
+                player.store.close(index, self.slots.player, self.open_at, step, self.batch)
 
     def _script(self, homes: np.ndarray) -> None:
         """Hand robots over to the simulator's scripts and back, in homes [E] bool whose episode has just begun."""
-        state, scripted = self.batch.state, self.slots.player == SCRIPTED
-        wanted = np.where(scripted, self.slots.script, -1)
-        present = np.where(state.controllable, -1, state.script)
-        if self.disturber is None:
-            state.interruptible[homes] = (~scripted & (self.slots.disturbed == 0))[homes]
-        changed = homes & ((wanted != present) | (scripted == state.controllable)).any(axis=1)
-        if not changed.any():
-            return
-        state.controllable[changed] = ~scripted[changed]
-        state.interruptible[changed] = (~scripted & (self.slots.disturbed == 0))[changed]
-        state.script[changed] = wanted[changed]
-        # A plan is chosen when an episode begins, so these homes begin once more.
-        self.batch.reset(which=changed)
+        slots, changed = self.slots, np.empty(len(homes), np.bool_)
+        how = slots.player, slots.script, slots.disturbed, self.disturber is None
+        if hand_over(homes, SCRIPTED, *how, self.batch.records, changed):
+            self.batch.reset(which=changed)
 
     def _ask(self) -> None:
         """Let every player act for its robots that must decide."""
@@ -319,11 +255,16 @@ class Collector:
         actors.actor, actors.latent = slots.player, slots.latent
         actors.blind = slots.disturbed == 1 if self.disturber is None else self.disturber.kind == BLIND
         self.actions[:] = -1
-        for decided in actors.decide(self.batch.decide, self.actions):
-            if self.disturber is not None:
-                done = self.actions.reshape(-1)[decided.rows]
-                self.actions.reshape(-1)[decided.rows] = self.disturber.disturb(done, decided.rows)
-            self._remember(decided)
+        if self.quick is not None:
+            asked = self.quick.decide(self.actions, self._keep)
+        else:
+            asked = actors.decide(self.batch.decide, self.actions)
+            for decided in asked:
+                self._remember(decided)
+        if self.disturber is not None:
+            actions = self.actions.reshape(-1)
+            for decided in asked:
+                actions[decided.rows] = self.disturber.disturb(actions[decided.rows], decided.rows)
         self._note()
         self.asked = True
         observation = actors.seconds["observation"] - seen
@@ -364,3 +305,18 @@ class Collector:
             value = store.numbers["value"][place]
             value[...] = self.players[index].scale.real(value)
             self.open_at.reshape(-1)[rows[keep]] = np.arange(place.start, place.stop)
+
+    def _keep(self, decided: Rows) -> None:
+        """`_remember`, of arrays with a row for every robot."""
+        slots, made = self.slots, decided.decided
+        given = made.action, slots.latent.reshape(-1), made.log_prob, made.value, decided.start
+        memory = decided.group.memory.numpy()
+        for index in decided.group.index:
+            store = self.players[index].store
+            if store is None:
+                continue
+            seen = {view.name: self.actors.flat_buffer(view) for view in decided.views}
+            who = slots.player, slots.learns
+            place = store.keep(decided.rows, index, who, self.batch.records, given, memory, seen, self.open_at)
+            value = store.numbers["value"][place]
+            value[...] = self.players[index].scale.real(value)
