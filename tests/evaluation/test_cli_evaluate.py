@@ -92,10 +92,13 @@ def test_a_function_that_only_the_run_names_is_refused_and_one_that_is_allowed_p
     sys.modules.pop("pbt.payload", None)
 
 
-def test_a_solo_robot_is_evaluated_alone(tmp_path):
+def test_a_solo_robot_is_evaluated_alone_from_the_start_of_each_robot(tmp_path, capsys):
     run = small_run(tmp_path / "solo", "solo", members=1)
     assert main(["evaluate", str(run), *FEW, "--out", str(tmp_path / "rows.parquet")]) == 0
-    assert read_rows(tmp_path / "rows.parquet")["partner"].to_pylist() == [""] * 3
+    found = read_rows(tmp_path / "rows.parquet")
+    assert found["partner"].to_pylist() == [""] * 6
+    assert found["robot"].to_pylist() == [0] * 3 + [1] * 3
+    assert sum("±" in line for line in capsys.readouterr().out.splitlines()[1:]) == 1
 
 
 def test_any_agents_play_with_any_partners(run, tmp_path):

@@ -12,6 +12,7 @@ from helpers.rollouts import CONFIGS, PICTURED, learner, ready, store
 from housemates.fused.adam import adam
 from housemates.fused.learner import Learner
 from housemates.training import fused_update, ppo
+from housemates.training.partner_model import PartnerModel
 from housemates.training.ppo import PPO, Scale
 
 CONFIG = PPO(chunk=8, num_minibatches=3, auxiliary=0.3, learning_rate=1e-3, entropy=0.02)
@@ -25,13 +26,13 @@ class NoStep(torch.optim.Adam):
         return None
 
 
-def by_torch(made, config: PPO, policy, head, optimiser, scale=None):
+def by_torch(made, config: PPO, policy, head, optimiser, scale=None, model=None):
     """A whole update of copies by torch; returns the copies and what is logged."""
     policy, head = copy.deepcopy((policy, head))
     learnt = [*policy.parameters(), *(head.parameters() if head is not None else ())]
     copied = type(optimiser)(learnt, lr=optimiser.param_groups[0]["lr"], eps=1e-5, fused=True)
     rng = np.random.default_rng(3)
-    logged = ppo.update(policy, copied, made, ready(made, config), config, rng, scale=scale, auxiliary=head)
+    logged = ppo.update(policy, copied, made, ready(made, config), config, rng, scale=scale, auxiliary=head, model=model)
     return policy, head, logged
 
 
@@ -48,6 +49,30 @@ def test_every_gradient_is_torchs(name, bits):
     reference, reference_head, _ = by_torch(made, ONE, policy, head, NoStep(policy.parameters()))
     fused = Learner(policy, optimiser, head)
     fused_update.update(fused, made, ready(made, ONE), ONE, np.random.default_rng(3), rate=0.0)
+    close = 1e-4 if name in PICTURED else 1e-5
+    for key, parameter in named(reference, reference_head).items():
+        found = fused.flat.view(fused.gradient, key, parameter.shape)
+        assert float((found - parameter.grad).norm()) < close * float(parameter.grad.norm()), key
+
+
+@pytest.mark.parametrize(
+    ("truths", "action", "view"), [(0.0, 0.7, 0.0), (0.0, 0.0, 0.4), (0.3, 0.7, 0.4)], ids=["action", "view", "all"]
+)
+@pytest.mark.parametrize("name", ["state", "informed", "three robots", "depth"])
+def test_every_gradient_and_loss_of_heads_that_predict_partners_is_torchs(name, truths, action, view):
+    config, model = CONFIGS[name], PartnerModel(action, view)
+    settings = replace(ONE, auxiliary=truths)
+    made = store(config, bits=bool(truths), model=model)
+    policy, head, optimiser = learner(config, bool(truths), model=model)
+    reference, reference_head, expected = by_torch(made, settings, policy, head, NoStep(policy.parameters()), model=model)
+    fused = Learner(policy, optimiser, head)
+    rng = np.random.default_rng(3)
+    logged = fused_update.update(fused, made, ready(made, settings), settings, rng, rate=0.0, model=model)
+    assert logged == pytest.approx(expected, rel=1e-4, abs=1e-5)
+    assert {"auxiliary_loss", "partner_action_loss"} & logged.keys() == {
+        *(["auxiliary_loss"] if truths or view else []),
+        *(["partner_action_loss"] if action else []),
+    }
     close = 1e-4 if name in PICTURED else 1e-5
     for key, parameter in named(reference, reference_head).items():
         found = fused.flat.view(fused.gradient, key, parameter.shape)

@@ -43,6 +43,19 @@ def test_fcp_takes_over_the_population_of_self_play_with_the_same_seed(tmp_path)
     assert "agent/sp-tidy_house-laptop-1" not in cells
 
 
+def test_a_method_of_one_stage_has_an_agent_without_population_and_the_budget_of_two_stages(tmp_path):
+    made = grid(tmp_path, "rivals", ("e3t", "sp"), ("tidy_house",), decisions=500, holdout_seeds=(7,))
+    cells = {cell.name: cell for cell in made.cells}
+    one, two = cells["agent/e3t-tidy_house-laptop-0"], cells["agent/sp-tidy_house-laptop-0"]
+    assert "population/e3t-tidy_house-laptop-0" not in cells
+    assert (one.decisions, two.decisions) == (1000, 500)
+    assert (one.after, two.after) == ((), ("population/sp-tidy_house-laptop-0",))
+    command = made.command(one)
+    assert command[3:11] == ["train", "--method", "e3t", "--task", "tidy_house", "--seed", "0", "--stage"]
+    assert command[command.index("--decisions") + 1] == "1000"
+    assert "--partners" in made.command(cells["evaluation/e3t-tidy_house-laptop-0"])
+
+
 def test_a_method_that_sees_something_else_trains_its_own_population(tmp_path):
     for seen, shares in ((None, ""), ("predicates", "bdp-prepare_groceries-laptop-0")):
         cells = grid(tmp_path, "observations", ("bdp_state",), observations=seen).cells

@@ -6,9 +6,11 @@ import torch
 from housemates.policies.config import PolicyConfig
 from housemates.policies.policy import Auxiliary, Policy
 from housemates.sim.sensors import predicates_size, privileged_size
+from housemates.training.partner_model import ACTION, VIEW, PartnerModel, sizes
 from housemates.training.ppo import PPO, Batched, prepare
 from housemates.training.store import Store
 
+NO_MODEL = PartnerModel()
 SMALL = {"features": 24, "hidden": 16}
 CONFIGS = {
     "state": PolicyConfig.state(**SMALL),
@@ -44,10 +46,13 @@ def observations(config: PolicyConfig, n: int, rng: np.random.Generator, also: t
     return found
 
 
-def learner(config: PolicyConfig, bits: bool = False, seed: int = 0) -> tuple[Policy, Auxiliary | None, torch.optim.Adam]:
+def learner(
+    config: PolicyConfig, bits: bool = False, seed: int = 0, model: PartnerModel = NO_MODEL
+) -> tuple[Policy, Auxiliary | None, torch.optim.Adam]:
     """A policy with weights that are not close to zero anywhere, its head, and its optimiser."""
     policy = Policy(config, seed=seed)
-    head = Auxiliary(config.hidden, predicates_size(config.robots), seed=seed) if bits else None
+    count, classes = sizes(float(bits), predicates_size(config.robots), model, config.robots)
+    head = Auxiliary(config.hidden, count, seed, classes) if count or classes else None
     learnt = [*policy.parameters(), *(head.parameters() if head is not None else ())]
     with torch.random.fork_rng(), torch.no_grad():
         torch.manual_seed(seed + 1)
@@ -56,12 +61,15 @@ def learner(config: PolicyConfig, bits: bool = False, seed: int = 0) -> tuple[Po
     return policy, head, torch.optim.Adam(learnt, lr=1e-3, eps=1e-5, fused=True)
 
 
-def store(config: PolicyConfig, n: int = 300, streams: int = 12, seed: int = 0, bits: bool = False) -> Store:
+def store(
+    config: PolicyConfig, n: int = 300, streams: int = 12, seed: int = 0, bits: bool = False, model: PartnerModel = NO_MODEL
+) -> Store:
     """Decisions of some streams in any order, some episodes ended, the newest of each stream still open."""
     rng = np.random.default_rng(seed)
     also = (*(("privileged",) if config.informed else ()), *(("predicates",) if bits else ()))
     seen = observations(config, n, rng, also)
-    made = Store({name: (values.shape[1:], values.dtype.type) for name, values in seen.items()}, config.memory_size, n)
+    shapes = {name: (values.shape[1:], values.dtype.type) for name, values in seen.items()}
+    made = Store(shapes, config.memory_size, n, labels=model.columns(config.robots))
     made.append(n)
     for name, values in seen.items():
         made.observations[name][:] = values
@@ -83,6 +91,11 @@ def store(config: PolicyConfig, n: int = 300, streams: int = 12, seed: int = 0, 
         if len(mine):
             closed[mine[-1]] = False
     numbers["closed"][:] = closed
+    if model.action:
+        # Some are not known.
+        numbers[ACTION][:] = rng.integers(-1, config.actions, n)
+    if model.view:
+        numbers[VIEW][:] = rng.integers(0, 2, numbers[VIEW].shape)
     return made
 
 

@@ -188,9 +188,11 @@ PAPERS |= {"learning_rate": 3e-4, "weight": 0.01, "late_weight": None, "warmup_f
 PAID = PAPERS | {"weight": 0.015, "late_weight": 0.1, "warmup_fraction": 0.05}
 LITERAL = PAPERS | {"branches": False, "latent_logit_std": 0.0}
 POPULATION = {"members": 8, "redraw": 10}
-ANY = {name: {} for name in ("gt_coord", "solo", "own", "best_response")}
+ANY = {name: {} for name in ("gt_coord", "solo", "own", "best_response", "cec")}
 ANY |= dict.fromkeys(("sp", "pbt", "fcp", "pbt_state"), POPULATION)
 ANY |= {"trajedi": POPULATION | {"weight": 0.1}, "bdp_literal": LITERAL}
+ANY |= {"hidden_utility": {"charge": 0.04, "redraw": 10, "latent_logit_std": 0.5}, "e3t": {"eps": 0.5, "redraw": 10}}
+ANY |= {"upd": {"buffer": 256, "window": 8, "fresh": 0.5, "redraw": 10, "most": 0.8, "concentration": 0.1}}
 """Of every preset."""
 NO_LATENT = LITERAL | {"weight": 0.0, "branches": True}
 OWN_NUMBERS = ANY | {"bdp": LITERAL, "bdp_rgb": LITERAL, "bdp_state": LITERAL, "bdp_separate": PAPERS}
@@ -210,7 +212,8 @@ TABLE = {"smoke": OWN_NUMBERS, "paper": OWN_NUMBERS, "state": SMALL, "laptop": S
 @pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_has_the_settings_of_the_table_in_every_preset(preset, method, tmp_path):
-    population = ("random",) if METHODS[method].make is None else None
+    spec = METHODS[method]
+    population = ("random",) if spec.make is None and spec.agent is None else None
     create(tmp_path, new_run({"method": method, "preset": preset, "population": population}, (), "cpu"))
     assert json.loads((tmp_path / "config.json").read_text())["settings"] == TABLE[preset][method]
 

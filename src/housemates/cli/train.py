@@ -35,17 +35,21 @@ def train(
     """Train robots. The run is a folder; kill it whenever you like, `--resume` continues it bit for bit on the same machine.
 
     Most methods have two stages: first a population learns together, then one fresh agent learns to work with all of
-    that population. `gt_coord` and `solo` have only the first, `own` and `best_response` only the second.
+    that population. `gt_coord` and `solo` have only the first, `own` and `best_response` only the second. `cec`, `e3t` and
+    `upd` train one agent in one stage, without a population.
 
     Args:
         method: Who trains with whom; default gt_coord, or own with --population.
             * populations: sp (each member plays with itself), pbt (random teams), fcp (sp with earlier checkpoints),
               trajedi (pbt, rewarded for distinct decisions), bdp (one policy with 8 latents, rewarded for distinguishable
-              behaviour), bdp_literal (bdp with the paper's numbers)
+              behaviour), bdp_literal (bdp with the paper's numbers), hidden_utility (one policy whose 8 latents dislike parts
+              of the work)
             * oracles: gt_coord (as many policies as robots, always together), pbt_state (pbt on the ground truth),
               solo (one robot alone)
             * ablations of bdp: bdp_no_discriminator, bdp_no_latent_no_discriminator, bdp_shared_encoder, bdp_separate
             * variants of bdp: bdp_rgb (colour images), bdp_state (ground truth)
+            * one stage: cec (one agent plays with itself in many homes), e3t (beside itself with random decisions in between),
+              upd (beside disturbed copies of itself, chosen by what it can learn from them)
             * stage 2 only: own (the partners that --population names), best_response (one of them, who may be held out)
             * package.module:Class: a method of yours (docs/tutorials/your_own_method.md); to resume such a run, name it again
         task: What is to be done (default tidy_house).

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from housemates.agents import agent as registry
-from housemates.agents.agent import BEST_RESPONSE, TRAINED, Agent
-from housemates.evaluation.crossplay import Pair, controls, identity, pair_up, run_name, trained_with
-from housemates.evaluation.metrics import TEAM, WORST
+from housemates.agents.agent import BEST_RESPONSE, TRAINED, Agent, run_name
+from housemates.evaluation.crossplay import Pair, controls, identity, pair_up, trained_with
+from housemates.evaluation.metrics import ALONE, TEAM, WORST
 from housemates.run_folder import RunFolder
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 ENDS = ("success", "collision", "timeout")
 """How games end, in the order of a line of the summary."""
 TITLES = {"train_pop": "with the partners of its training", "zsc": "zero-shot, with held-out partners", "human": "with people"}
-TITLES |= {"best_response": "best response to its partner"}
+TITLES |= {"best_response": "best response to its partner", ALONE: "alone in the home, from the start of each robot"}
 WORDS = {
     "blind": "the agent cannot sense its partner",
     "random": "the partner acts at random",
@@ -60,7 +60,12 @@ def agent_pairs(
 
 
 def team_pairs(team: Sequence[Agent]) -> list[Pair]:
-    """Members of a run without coordination agent: each of them once as the agent, the others as its partners."""
+    """Members of a run without coordination agent: each of them once as the agent, the others as its partners.
+
+    One that was trained alone has no partners (see `evaluation.alone`).
+    """
+    if len(team) == 1:
+        return [Pair(team[0], (), ALONE)]
     return [Pair(member, (*team[:k], *team[k + 1 :]), "train_pop", zero_shot=False) for k, member in enumerate(team)]
 
 
@@ -72,8 +77,10 @@ def run_pairs(
     members: such a team's members also meet the held-out partners, each as an agent of its own; compared: with the controls.
     """
     if RunFolder(run).has_agent():
-        trained = registry.read_partners(RunFolder(run).partners, run)
-        return agent_pairs(registry.agent(run), trained, held_out, robots, compared)
+        agent = registry.agent(run)
+        # Who is trained without partners of others plays with itself.
+        trained = registry.read_partners(RunFolder(run).partners, run) or [agent]
+        return agent_pairs(agent, trained, held_out, robots, compared)
     team = registry.population(run)
     pairs = team_pairs(team)
     if members:
@@ -121,7 +128,7 @@ def summary(rows: pa.Table) -> list[Line]:
                     add(f"  family {family or 'none'}", here & (columns["family"] == family))
             if evaluation == "zsc" and len(set(columns["partner"][here])) >= 1 / WORST:
                 add("  worst fifth of its partners", here & np.isin(columns["partner"], worst(columns, here)))
-            for partner in dict.fromkeys(columns["partner"][here].tolist()):
+            for partner in filter(None, dict.fromkeys(columns["partner"][here].tolist())):
                 one = here & (columns["partner"] == partner)
                 note = "" if columns["zero_shot"][one].all() or evaluation == "train_pop" else "  (met in training)"
                 add(f"    {partner}{note}", one)

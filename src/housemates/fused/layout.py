@@ -55,8 +55,10 @@ class Sizes(NamedTuple):
     """Numbers that only the critic sees; 0 for an ordinary critic."""
     bits: int
     """Outputs of the auxiliary head, 0 for none."""
+    classes: int
+    """Classes that the auxiliary head chooses from, 0 for none."""
     heads: int
-    """Outputs that read the memory by one matrix: actions, the value of an ordinary critic, bits."""
+    """Outputs that read the memory by one matrix: actions, the value of an ordinary critic, bits, classes."""
     latent_logits: int
     """1 if each latent adds numbers of its own to the logits, else 0."""
 
@@ -116,8 +118,8 @@ def usable(policy: nn.Module) -> bool:
     return all(p.device.type == "cpu" and p.dtype == torch.float32 for p in policy.parameters())
 
 
-def sizes_of(config: PolicyConfig, bits: int = 0) -> Sizes:
-    """The sizes of a supported network with an auxiliary head of `bits` outputs."""
+def sizes_of(config: PolicyConfig, bits: int = 0, classes: int = 0) -> Sizes:
+    """The sizes of a supported network with an auxiliary head for so many bits and classes."""
     lengths = {name: config.shape(name)[0] for name in config.vectors}
     raw, state, before = sum(lengths.values()), lengths.get("state", 0), 0
     for name in config.vectors:
@@ -145,15 +147,16 @@ def sizes_of(config: PolicyConfig, bits: int = 0) -> Sizes:
         actions=config.actions,
         privileged=config.privileged,
         bits=bits,
-        heads=config.actions + (0 if config.informed else 1) + bits,
+        classes=classes,
+        heads=config.actions + (0 if config.informed else 1) + bits + classes,
         latent_logits=int(config.latent_logit_std > 0),
     )
 
 
-def order(config: PolicyConfig, bits: int = 0) -> list[list[str]]:
+def order(config: PolicyConfig, head: bool = False) -> list[list[str]]:
     """Names of all parameters in groups; those of one group follow each other without a gap. The head's begin with `head.`"""
     groups: list[list[str]] = []
-    sizes = sizes_of(config, bits)
+    sizes = sizes_of(config)
     if sizes.embedding:
         groups += [["encoder.embedding.weight"], ["encoder.embedding.bias"]]
     if sizes.picture:
@@ -163,7 +166,7 @@ def order(config: PolicyConfig, bits: int = 0) -> list[list[str]]:
     for kind in ("weight", "bias"):
         parts = [f"actor.{kind}"]
         parts += [] if config.informed else [f"critic.{kind}"]
-        parts += [f"head.head.{kind}"] if bits else []
+        parts += [f"head.head.{kind}"] if head else []
         groups.append(parts)
     if config.informed:
         groups += [["critic.0.weight"], ["critic.0.bias"], ["critic.2.weight"], ["critic.2.bias"]]
@@ -178,11 +181,11 @@ def named_parameters(policy: Policy, head: Auxiliary | None) -> dict[str, nn.Par
     return found if head is None else found | {f"head.{name}": p for name, p in head.named_parameters()}
 
 
-def place(config: PolicyConfig, lengths: dict[str, int], bits: int = 0) -> tuple[dict[str, int], Offsets]:
-    """Where each parameter begins, given their lengths; and the same for kernels."""
+def place(config: PolicyConfig, lengths: dict[str, int], head: bool = False) -> tuple[dict[str, int], Offsets]:
+    """Where each parameter begins, given their lengths, with those of an auxiliary head; and the same for kernels."""
     where: dict[str, int] = {}
     at = 0
-    for group in order(config, bits):
+    for group in order(config, head):
         at = -(-at // ALIGN) * ALIGN
         for name in group:
             where[name] = at
@@ -229,9 +232,9 @@ class Flat:
         if reason:
             raise ValueError(f"no fused path for {reason} - use the torch path")
         parameters = named_parameters(policy, head)
-        bits = 0 if head is None else head.head.out_features
-        self.sizes = sizes_of(policy.config, bits)
-        self.where, self.offsets = place(policy.config, {name: p.numel() for name, p in parameters.items()}, bits)
+        self.sizes = sizes_of(policy.config, *((0, 0) if head is None else (head.bits, head.classes)))
+        lengths = {name: p.numel() for name, p in parameters.items()}
+        self.where, self.offsets = place(policy.config, lengths, head is not None)
         self.weights = empty(self.offsets.total)
         """[total]; what lies between parameters is zero and stays so."""
         for name, parameter in parameters.items():

@@ -10,7 +10,7 @@ from numba import njit
 
 from housemates.fused.pointwise import FAST, HALF, ONE, ZERO, F, exp, loop, sigmoid
 
-LOSSES = ("policy_loss", "value_loss", "entropy", "approx_kl", "clip_fraction", "auxiliary_loss")
+LOSSES = ("policy_loss", "value_loss", "entropy", "approx_kl", "clip_fraction", "auxiliary_loss", "partner_action_loss")
 """What `losses_and_gradients` adds up, in this order."""
 FACTORS = 64
 """Numbers between 1 and 2 whose product float32 surely holds."""
@@ -25,8 +25,10 @@ class Weights(NamedTuple):
     """Weight of the value loss."""
     entropy: np.float32
     """Weight of the entropy bonus."""
-    auxiliary: np.float32
-    """Weight of the auxiliary loss."""
+    label: np.float32
+    """Weight of the loss of the partner's predicted action."""
+    bits: np.ndarray
+    """[bits] float32, weight of each predicted bit's loss."""
 
 
 class Decisions(NamedTuple):
@@ -46,19 +48,21 @@ class Decisions(NamedTuple):
     """[N] int64."""
     bits: np.ndarray
     """[N, bits] uint8, what the auxiliary head is to predict."""
+    label: np.ndarray
+    """[N] int64, the class that it is to predict, below 0 where that is not known; [0] without classes."""
 
 
 @njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
 def losses_and_gradients(at, decisions, weights, sizes, out, value, total):
     """Gradients of the mean loss over decisions at [n].
 
-    out [n, heads] (logits, value of an ordinary critic, bits) and value [n] (of an informed critic) become gradients; total
-    [6] float64 has the means of LOSSES added.
+    out [n, heads] (logits, value of an ordinary critic, bits, classes) and value [n] (of an informed critic) become gradients;
+    total [7] float64 has the means of LOSSES added.
     """
     n, actions, informed = at.size, sizes.actions, sizes.privileged > 0
     each = F(1.0 / n)
     clip = weights.clip
-    sums = np.zeros(6)
+    sums = np.zeros(7)
     for i in range(n):
         k, z = at[i], out[i]
         top = z[0]
@@ -102,16 +106,19 @@ def losses_and_gradients(at, decisions, weights, sizes, out, value, total):
         sums[3] += ratio - ONE - moved
         sums[4] += ONE if abs(ratio - ONE) > clip else ZERO
     if sizes.bits:
-        sums[5] = _auxiliary(at, decisions.bits, weights.auxiliary, sizes, out)
-    for j in range(6):
+        sums[5] = _auxiliary(at, decisions.bits, weights.bits, sizes, out)
+    if sizes.classes:
+        sums[6] = _classes(at, decisions.label, weights.label, sizes, out)
+    for j in range(7):
         total[j] += sums[j] / n
 
 
 @loop
 def _auxiliary(at, bits, weight, sizes, out):
-    """Binary cross-entropy of the last columns of out [n, heads], which become gradients; returns its sum over decisions."""
-    first, count = sizes.heads - sizes.bits, sizes.bits
-    each = F(weight / (at.size * count))
+    """Binary cross-entropy of the columns of bits of out [n, heads], which become gradients by weight [bits]; returns its sum
+    over decisions, mean over bits."""
+    first, count = sizes.heads - sizes.classes - sizes.bits, sizes.bits
+    each = F(1.0 / at.size)
     total = 0.0
     for i in range(at.size):
         z, b = out[i, first:], bits[at[i]]
@@ -122,5 +129,29 @@ def _auxiliary(at, bits, weight, sizes, out):
                 factor *= ONE + exp(-abs(z[j]))
             total += linear + math.log(factor)
         for j in range(count):
-            z[j] = each * (sigmoid(z[j]) - F(b[j]))
+            z[j] = each * weight[j] * (sigmoid(z[j]) - F(b[j]))
     return total / count
+
+
+@loop
+def _classes(at, label, weight, sizes, out):
+    """Cross-entropy of the last columns of out [n, heads], which become gradients; returns its sum over decisions."""
+    first, count = sizes.heads - sizes.classes, sizes.classes
+    each = F(weight / at.size)
+    total = 0.0
+    for i in range(at.size):
+        z, right = out[i, first:], label[at[i]]
+        top = z[0]
+        for j in range(1, count):
+            top = max(top, z[j])
+        mass = ZERO
+        for j in range(count):
+            mass += exp(z[j] - top)
+        if right >= 0:
+            total += top + math.log(mass) - z[right]
+        share = each / mass if right >= 0 else ZERO
+        for j in range(count):
+            z[j] = share * exp(z[j] - top)
+        if right >= 0:
+            z[right] -= each
+    return total

@@ -27,6 +27,7 @@ ABLATIONS = ("pbt", "bdp", "bdp_no_discriminator", "bdp_no_latent_no_discriminat
 OBSERVATIONS = ("pbt_state", "bdp", "bdp_rgb", "bdp_state")
 """Other observations, on Prepare Groceries."""
 _MAIN = tuple((method, task) for task in (one.name for one in PAPER_TASKS) for method in MAIN)
+_RIVALS = ("sp", "pbt", "bdp", "hidden_utility", "cec", "e3t", "upd")
 _LITERAL = tuple(("bdp_literal", task.name) for task in PAPER_TASKS)
 _ABLATIONS = tuple((method, "set_table") for method in ABLATIONS)
 _OBSERVATIONS = tuple((method, "prepare_groceries") for method in OBSERVATIONS)
@@ -35,6 +36,7 @@ GRIDS: dict[str, tuple[tuple[str, str], ...]] = {
     "main": _MAIN,
     "ablations": _ABLATIONS,
     "observations": _OBSERVATIONS,
+    "rivals": tuple((method, task) for task in ("tidy_house", "set_table") for method in _RIVALS),
     "smoke": tuple((method, "tidy_house") for method in ("gt_coord", "sp", "fcp", "bdp")),
 }
 """(method, task) of every run of a grid, for each seed."""
@@ -83,6 +85,8 @@ class Settings:
     """Of each stage; None for the preset's budget, or `steps`."""
     steps: int | None = None
     """The same in simulation steps of all homes."""
+    train_split: str | None = None
+    """The homes of training; None for the preset's."""
     change: tuple[str, ...] = ()
     """As for `housemates train`, but a method's own settings are written with its name: bdp.weight=0.02, not method.weight."""
     workers: int = 1
@@ -112,6 +116,13 @@ class Settings:
                 raise ValueError(f"--{name} {getattr(self, name)} - it must be at least 1")
         for change in self.change:
             _check_change(change)
+
+    @property
+    def stage1_times(self) -> int:
+        """How many times the budget stage 1 has."""
+        key = "stage1_times="
+        given = [change.removeprefix(key) for change in self.change if change.startswith(key)]
+        return int(given[-1]) if given and given[-1].isdecimal() else 1
 
 
 SMOKE = Settings(
@@ -190,12 +201,13 @@ class Grid:
             command = ["holdouts", "train", "--task", cell.task, "--seeds", str(cell.seed), "--preset", self.holdout_preset]
             command += ["--out", str(self.root / HOLDOUTS), *self.training_options(cell)]
             return [*program, *command, *named]
-        if cell.kind == "population" and not begun:
-            command = ["train", "--method", cell.method, "--task", cell.task, "--seed", str(cell.seed), "--stage", "1"]
+        stage = "1" if cell.kind == "population" else "2"
+        if cell.kind in ("population", "agent") and not begun:
+            command = ["train", "--method", cell.method, "--task", cell.task, "--seed", str(cell.seed), "--stage", stage]
             command += ["--preset", given.preset, "--observations", cell.observations]
             return [*program, *command, *self.training_options(cell), "--out", str(folder), *named]
         if cell.kind in ("population", "agent"):
-            return [*program, "train", "--resume", str(folder), "--stage", "1" if cell.kind == "population" else "2", *named]
+            return [*program, "train", "--resume", str(folder), "--stage", stage, *named]
         command = ["evaluate", str(folder), "--split", given.split, "--episodes", str(given.episodes)]
         command += ["--threads", str(cell.cores), "--out", str(self.rows(cell))]
         return [*program, *command, *self._partners(cell), *named]
@@ -216,6 +228,8 @@ class Grid:
             elif name == cell.method:
                 changes.append(f"method.{rest}")
         options = [f"--{unit}", str(many), "--workers", str(self.settings.workers)]
+        if self.settings.train_split is not None and cell.kind != "holdout":
+            options += ["--split", self.settings.train_split]
         return [*options, *(["--change", *changes] if changes else [])]
 
     def _partners(self, cell: Cell) -> list[str]:
@@ -279,13 +293,16 @@ def _run_cells(method: str, task: str, seed: int, settings: Settings) -> list[Ce
     decisions, steps = _budget(settings.preset, settings.decisions, settings.steps)
     whole = replace(whole, decisions=decisions, steps=steps)
     other, cells = SAME_POPULATION.get(method), []
-    if other is not None and _seen(other, settings) == observations:
+    if spec.agent is not None:
+        # One stage has the budget of two.
+        cells.append(replace(whole, kind="agent", decisions=2 * decisions, steps=2 * steps))
+    elif other is not None and _seen(other, settings) == observations:
         cells = _run_cells(other, task, seed, settings)[:1]
         source = cells[0].shares or cells[0].run
         cells.append(replace(whole, after=(cells[0].name,), shares=source, decisions=0, steps=0, cores=1))
     else:
-        cells.append(whole)
-    if spec.two_stages:
+        cells.append(replace(whole, times=settings.stage1_times))
+    if spec.two_stages and spec.agent is None:
         cells.append(replace(whole, kind="agent", after=(whole.name,)))
     met = tuple(_holdout_cell(task, s, settings).name for s in settings.holdout_seeds) if spec.two_stages else ()
     games = settings.episodes * _pairs(method, len(met))
@@ -298,7 +315,8 @@ def _pairs(method: str, holdouts: int) -> int:
     if not METHODS[method].two_stages:
         return 2
     held_out = len(HOLDOUT_SCRIPTS) + 2 * holdouts
-    return (24 if method == "fcp" else 8) + 3 * held_out + 1
+    population = 1 if METHODS[method].agent is not None else 24 if method == "fcp" else 8
+    return population + 3 * held_out + 1
 
 
 def _seen(method: str, settings: Settings) -> str:

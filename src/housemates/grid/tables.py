@@ -55,5 +55,5 @@ def _stand(grid: Grid, run: str) -> str:
         if not grid.done(cell):
             share = share_done(grid, cell)
             stage = 2 if cell.kind == "agent" else 1
-            return f"stage {stage} at {share:.0%}" if share or stage == 2 else ""
+            return f"stage {stage} at {share:.0%}" if share or (stage == 2 and len(mine) > 1) else ""
     return "trained"

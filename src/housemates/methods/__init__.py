@@ -13,10 +13,13 @@ from typing import Any, ClassVar
 
 from housemates.config import change
 from housemates.methods.bdp import BDP, BDPSeparate, BDPSettings
+from housemates.methods.cec import CEC
 from housemates.methods.discriminator import Diversity
+from housemates.methods.e3t import E3T, E3TSettings
 from housemates.methods.hidden_utility import HiddenUtility, HiddenUtilitySettings
 from housemates.methods.self_play import FCP, PBT, GTCoord, PopulationSettings, SelfPlay, Solo
 from housemates.methods.trajedi import TrajeDi, TrajeDiSettings
+from housemates.methods.upd import UPD, UPDSettings
 from housemates.plugins import Table
 from housemates.policies.config import PolicyConfig
 from housemates.training.method import Method
@@ -51,9 +54,16 @@ class MethodSpec:
     """The number of robots if the method says so, else 0."""
     one_partner: bool = False
     """Whether it answers one partner only, who may be a holdout: its agents are a measure for others, not entrants."""
+    training: tuple[str, ...] = ()
+    """Settings of the training in which it differs from the presets, as --change takes them; users may change them again."""
+    agent: Callable[[PolicyConfig, int, int, Any], Method] | None = None
+    """What trains an agent in one stage, without a population, from (config, robots, seed, settings): `make` is none then, and
+    the run has only stage 2, without partners of other runs."""
 
 
-ANSWERS = ("begin", "pairs", "bonus", "after_update", "state", "load", "place", "population")
+UNDISTURBED = ("disturbances.share=0",)
+"""Of methods that are trained with partners as they are, or whose partners differ by the method itself."""
+ANSWERS = ("begin", "pairs", "disturber", "bonus", "after_update", "state", "load", "place", "population")
 """What a class must have to be a method (see `training.method.Method`)."""
 
 
@@ -97,6 +107,8 @@ def _spec_of(method: Any) -> MethodSpec:
         raise ValueError(f"default_settings of {_place(method)} is {settings!r:.60} - give an object of a frozen dataclass")
     docs = next(iter((method.__doc__ or "").strip().splitlines()), "")
     label, stages = getattr(method, "label", method.__name__), bool(getattr(method, "two_stages", True))
+    if getattr(method, "one_agent", False):
+        return MethodSpec(_place(method), label, docs, None, settings, training=UNDISTURBED, agent=method)
     return MethodSpec(_place(method), label, docs, method, settings, two_stages=stages)
 
 
@@ -190,6 +202,32 @@ METHODS = MethodTable(
             HiddenUtility,
             HiddenUtilitySettings(),
         ),
+        MethodSpec(
+            "cec",
+            "CEC",
+            "one stage: one agent plays with itself in many homes, both robots learn",
+            None,
+            training=UNDISTURBED,
+            agent=lambda config, robots, seed, settings: CEC(config, robots, seed),
+        ),
+        MethodSpec(
+            "e3t",
+            "E3T",
+            "one stage: the partner is the agent itself with random decisions in between, and the agent predicts what it does",
+            None,
+            E3TSettings(),
+            training=(*UNDISTURBED, "partner_model.action=0.1"),
+            agent=E3T,
+        ),
+        MethodSpec(
+            "upd",
+            "UPD",
+            "one stage: the partner is a disturbed copy of the agent; those with whom it succeeds half of the time come again",
+            None,
+            UPDSettings(),
+            training=UNDISTURBED,
+            agent=UPD,
+        ),
         MethodSpec("own", "Own", "only stage 2, with the partners that --population names", None),
         MethodSpec(
             "best_response",
@@ -197,6 +235,7 @@ METHODS = MethodTable(
             "only stage 2, with one partner, who may be a holdout: the measure of BR-Prox",
             None,
             one_partner=True,
+            training=UNDISTURBED,
         ),
     ),
 )
@@ -208,7 +247,7 @@ def register_method(name: str, method: Any) -> MethodSpec:
 
     method: a class that is made from (config, robots, seed, settings), such as a child of `Members`, or a `MethodSpec` with
     more facts. Of a class the first line of its docstring, `label` (default: its name), `default_settings` (a frozen dataclass)
-    and `two_stages` (default True) are read. A name that you have given before is replaced.
+    `two_stages` (default True) and `one_agent` (default False) are read. A name that you have given before is replaced.
     """
     if not name:
         raise ValueError("a method without a name - give it one word")

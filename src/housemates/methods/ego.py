@@ -15,8 +15,10 @@ from housemates.agents.agent import BEST_RESPONSE, DISTURBED, WRITTEN, Agent, is
 from housemates.policies.config import PolicyConfig
 from housemates.policies.policy import Policy
 from housemates.sim.scripts import script
+from housemates.sim.state import SUCCESS
 from housemates.training.method import Members
-from housemates.training.rollout import SCRIPTED, Slots
+from housemates.training.rollout import NOBODY, SCRIPTED, Slots
+from housemates.training.store import Store
 
 AGENT = 0
 """The player that learns; the others are frozen."""
@@ -60,12 +62,17 @@ class Coordination(Members):
         partners: Sequence[Agent],
         redraw: int = 10,
         one: bool = False,
+        prioritised: bool = False,
     ) -> None:
-        """redraw: updates between two draws of partners and of the agent's robot; one: see `check_partners`."""
+        """redraw: updates between two draws of partners and of the agent's robot; one: see `check_partners`; prioritised:
+        partners with whom the agent fails are drawn more often (MEP; Zhao et al., AAAI 2023)."""
         check_partners(partners, robots, one)
+        self.robots = robots
         if robots < 2:
             raise ValueError(f"{robots} robot has no partner to coordinate with - use --robots 2 or more")
-        self.partners, self.redraw = list(partners), redraw
+        self.partners, self.redraw, self.prioritised = list(partners), redraw, prioritised
+        self.games = np.zeros((2, len(self.partners)))
+        """Games with each partner lately, and how many of them succeeded; earlier ones count the less, the older they are."""
         known = load_actors(self.partners)
         actors = [known[partner] for partner in self.partners]
         # All latents of a policy are one player.
@@ -87,16 +94,52 @@ class Coordination(Members):
         return sizes.pop() if sizes else None
 
     def pairs(self, update: int, rng: np.random.Generator, homes: int, robots: int) -> Slots | None:
-        """Every home draws the agent's robot, and for each other robot a partner, uniformly and independently."""
+        """Every home draws the agent's robot, and for each other robot a partner, independently; all alike, or by weight."""
         if update % self.redraw:
             return None
-        drawn = rng.integers(len(self.partners), size=(homes, robots))
+        if self.prioritised:
+            drawn = rng.choice(len(self.partners), size=(homes, robots), p=self.weights())
+        else:
+            drawn = rng.integers(len(self.partners), size=(homes, robots))
         learns = np.zeros((homes, robots), np.bool_)
-        slots = Slots(self.player[drawn], self.latent[drawn], learns, self.script[drawn], self.disturbed[drawn])
+        slots = Slots(self.player[drawn], self.latent[drawn], learns, self.script[drawn], self.disturbed[drawn], drawn.copy())
         mine = np.arange(homes), rng.integers(robots, size=homes)
         slots.player[mine], slots.latent[mine], slots.learns[mine], slots.script[mine] = AGENT, 0, True, 0
-        slots.disturbed[mine] = 0
+        slots.disturbed[mine], slots.partner[mine] = 0, NOBODY
         return slots
+
+    def success(self) -> np.ndarray:
+        """[partners] how often the agent succeeds with each, as if there had been one success and one failure before all."""
+        return (self.games[1] + 1) / (self.games[0] + 2)
+
+    def weights(self) -> np.ndarray:
+        """[partners] how likely each is to be drawn: in proportion to how often the agent fails with it."""
+        failure = 1 - self.success()
+        return failure / failure.sum()
+
+    def after_update(self, stores: list[Store | None], finished: dict[str, np.ndarray]) -> dict[str, float]:
+        """Where partners are prioritised: count the games of all workers; log the success with each partner."""
+        if not self.prioritised:
+            return {}
+        partner, now = finished["partner"].reshape(-1, self.robots).astype(np.int64), np.zeros_like(self.games)
+        won = np.repeat(finished["outcome"] == SUCCESS, self.robots).reshape(-1, self.robots)
+        for number in range(len(self.partners)):
+            mine = partner == number
+            now[:, number] = mine.sum(), won[mine].sum()
+        # Half of the weight of a game is gone after as many updates as lie between two draws.
+        self.games = 0.5 ** (1 / self.redraw) * self.games + self.group.sums(now.reshape(-1)).reshape(now.shape)
+        names = [partner.name.rpartition("/")[2] for partner in self.partners]
+        names = names if len(set(names)) == len(names) else [partner.name for partner in self.partners]
+        return {f"success {name}": float(rate) for name, rate in zip(names, self.success(), strict=True)}
+
+    def state(self) -> dict[str, np.ndarray]:
+        """The games that weights are made of."""
+        return {"games": self.games} if self.prioritised else {}
+
+    def load(self, state: dict[str, np.ndarray]) -> None:
+        """The inverse of `state`."""
+        if self.prioritised:
+            self.games = state["games"].copy()
 
     def place(self, player: int) -> str:
         """There is only one agent."""

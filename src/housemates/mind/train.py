@@ -82,7 +82,8 @@ def checked(folder: Path) -> tuple[Agent, list[Agent]]:
     me, run = agent(folder), read(folder)
     if run.robots != 2:
         raise ValueError(f"{folder} has {run.robots} robots in a home - a theory of mind is trained for 2")
-    return me, partners_of(folder)
+    # An agent that was trained without partners of others was trained with itself.
+    return me, partners_of(folder) or [me]
 
 
 def _recorded(folder: Path, partners: Sequence[Agent], split: str, settings: MindSettings, disturbed: bool) -> Samples:

@@ -14,27 +14,33 @@ from torch import Tensor, nn
 from housemates.policies.config import PolicyConfig
 from housemates.policies.encoders import Encoder, Memory, orthogonal
 
+UNKNOWN_CLASS = -1
+"""What is not known is not learned."""
+
 
 class Auxiliary(nn.Module):
-    """Predicts bits from the memory's output: core [..., core_size] to logits [..., targets]."""
+    """Predicts bits and one of some classes from the memory's output: core [..., core_size] to logits [..., bits + classes]."""
 
-    def __init__(self, core_size: int, targets: int, seed: int = 0) -> None:
+    def __init__(self, core_size: int, bits: int, seed: int = 0, classes: int = 0) -> None:
         super().__init__()
+        self.bits, self.classes = bits, classes
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            self.head = nn.Linear(core_size, targets)
+            self.head = nn.Linear(core_size, bits + classes)
             orthogonal(self.head, 0.1)
 
     def forward(self, core: Tensor) -> Tensor:
         return self.head(core)
 
-    def loss(self, core: Tensor, bits: Tensor, valid: Tensor | None = None) -> Tensor:
-        """Mean binary cross-entropy, nats per bit, of bits [..., targets] over the decisions that are valid [...] (or all)."""
-        each = nn.functional.binary_cross_entropy_with_logits(self(core), bits.to(core.dtype), reduction="none").mean(-1)
-        if valid is None:
-            return each.mean()
-        weight = valid.to(each.dtype)
-        return (each * weight).sum() / weight.sum().clamp(min=1)
+    def losses(self, core: Tensor, bits: Tensor, label: Tensor) -> tuple[Tensor, Tensor]:
+        """Mean over n decisions of the binary cross-entropy of each of the bits [n, bits], nats: [bits]; and of the
+        cross-entropy of the classes label [n], where they are not below 0, nats: a number."""
+        truths, classes = self(core).split([self.bits, self.classes], -1)
+        each = nn.functional.binary_cross_entropy_with_logits(truths, bits.to(core.dtype), reduction="none").mean(0)
+        if not self.classes:
+            return each, each.new_zeros(())
+        wrong = nn.functional.cross_entropy(classes, label, ignore_index=UNKNOWN_CLASS, reduction="sum")
+        return each, wrong / len(label)
 
 
 class Places:

@@ -28,6 +28,15 @@ LABELS = {
     "solo": "Solo",
 }
 """The paper's names of the methods, in the order of its tables."""
+OTHERS = {"hidden_utility": "Hidden utility", "cec": "CEC", "e3t": "E3T", "upd": "UPD"}
+"""Names of methods that the paper does not have, as `methods.METHODS` has them."""
+
+
+def label(method: str) -> str:
+    """The name of a method in tables; methods of users by their own."""
+    return LABELS.get(method) or OTHERS.get(method, method)
+
+
 TASKS = tuple(task.name for task in PAPER_TASKS)
 """The paper's tasks, in the order of its tables."""
 

@@ -112,11 +112,19 @@ class Run:
     def _check_stages(self) -> None:
         if self.stages not in STAGE_CHOICES:
             raise ValueError(f"stages {list(self.stages)} - a run trains [1], [2] or [1, 2]")
-        if 1 in self.stages and self.method in METHODS and METHODS[self.method].make is None:
+        spec = METHODS.get(self.method)
+        alone = spec is not None and spec.agent is not None
+        if alone and self.stages != (2,):
+            raise ValueError(f"the method '{self.method}' has one stage, in which its agent learns - leave out --stage")
+        if alone and self.population:
+            raise ValueError(f"the method '{self.method}' trains without partners of others - leave out --population")
+        if alone and self.training.prioritised:
+            raise ValueError(f"the method '{self.method}' has no population to prioritise - leave out prioritised")
+        if 1 in self.stages and spec is not None and spec.make is None:
             raise ValueError(f"the method '{self.method}' has no first stage - use --stage 2 --population ...")
         if 1 in self.stages and self.population:
             raise ValueError("--population names the partners of stage 2, this run makes its own - add --stage 2")
-        if self.stages == (2,) and not self.population:
+        if self.stages == (2,) and not self.population and spec is not None and not alone:
             raise ValueError("stage 2 needs partners - name run folders or partners with --population")
         if 2 in self.stages and self.robots < 2:
             raise ValueError(f"stage 2 needs at least two robots, not {self.robots} - use --stage 1 or --robots 2")
@@ -132,7 +140,7 @@ def create(folder: Path, run: Run) -> None:
         run = replace(run, zero_shot=check_partners(partners, run.robots, spec.one_partner))
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        if partners:
+        if partners or spec.agent is not None:
             write_partners(RunFolder(folder).partners, partners, folder)
         _write(folder, run)
     except OSError as error:
@@ -262,19 +270,23 @@ def make_trainer(
     pixels, seed = run.policy.picture, run.training.seed
     meta = {"method": run.method, "task": run.task, "observations": run.observations, "stage": stage}
     method: Method
+    spec = find_method(run.method)
     if stage == 1:
-        spec = find_method(run.method)
         if spec.make is None:
             raise ValueError(f"the method '{run.method}' has no first stage - use --stage 2 --population ...")
         method = spec.make(run.policy, run.robots, seed, run.settings)
         meta["settings"] = to_json(run.settings)
+    elif spec.agent is not None:
+        method = spec.agent(run.policy, run.robots, seed, run.settings)
+        meta |= {"settings": to_json(run.settings), "zero_shot": run.zero_shot}
     else:
-        redraw, one = getattr(run.settings, "redraw", REDRAW), find_method(run.method).one_partner
-        method = Coordination(run.policy, run.robots, seed, partners_of(folder), redraw, one)
+        redraw, one = getattr(run.settings, "redraw", REDRAW), spec.one_partner
+        prioritised = run.training.prioritised
+        method = Coordination(run.policy, run.robots, seed, partners_of(folder), redraw, one, prioritised)
         pixels = method.pixels or pixels
         meta["zero_shot"] = run.zero_shot
-    place = RunFolder(folder).stage(stage).path
-    return Trainer(run.training, method, episodes, homes, place, run.robots, group, pixels, run.device, stage, meta)
+    place, training = RunFolder(folder).stage(stage).path, run.training.of_stage(stage)
+    return Trainer(training, method, episodes, homes, place, run.robots, group, pixels, run.device, stage, meta)
 
 
 def partners_of(folder: Path) -> list[Agent]:
@@ -304,7 +316,7 @@ def _train(folder: Path, run: Run, stage: int, trainer: Trainer, until: float | 
     numbered = f" stage {stage}" if len(run.stages) > 1 else ""
     title = f"{run.method}{numbered}, {run.task}, {run.observations} ({folder})"
     shown = trainer.group.rank == 0 and not quiet
-    record = Record(trainer.folder, title, run.training.budget, wandb, to_json(run)) if shown else nullcontext()
+    record = Record(trainer.folder, title, trainer.config.budget, wandb, to_json(run)) if shown else nullcontext()
     with stopping(trainer), record as show:
         return trainer.run(show, None if until is None else until - time.monotonic())
 

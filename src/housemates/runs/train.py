@@ -205,9 +205,9 @@ def new_run(asked: dict[str, Any], change: Sequence[str], device: str) -> Run:
     robots, stage = given.get("robots", spec.robots or 2), given.get("stage", 2 if spec.make is None else None)
     stages = (stage,) if stage else (1, 2) if spec.two_stages else (1,)
     training = replace(preset.training, seed=given.get("seed", preset.training.seed))
-    if spec.one_partner:
-        # A best response answers its partner as it is.
-        training = replace(training, disturbances=replace(training.disturbances, share=0.0))
+    for setting in spec.training:
+        key, _, text = setting.partition("=")
+        training = changed(training, key, text)
     if "decisions" in given and "steps" in given:
         raise ValueError("--decisions and --steps both say how long to train - give one of them")
     if "decisions" in given or "steps" in given:

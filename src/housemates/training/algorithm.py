@@ -52,6 +52,11 @@ class Algorithm(ABC):
         config = self.learner.policy.config
         return (*config.observations, *(("privileged",) if config.informed else ()))
 
+    @property
+    def labels(self) -> dict[str, tuple[tuple[int, ...], type]]:
+        """Shape and type of what is noted with each decision of a partner (`training.partner_model`): nothing."""
+        return {}
+
     def networks(self) -> dict[str, nn.Module]:
         """Everything with weights, by the name it has in resume points."""
         return {"weights": self.learner.policy}

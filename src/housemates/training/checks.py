@@ -25,7 +25,7 @@ from housemates.tasks.episodes import Episodes
 from housemates.training.checkpoint import LATEST, NONE
 from housemates.training.rollout import SCRIPTED, Collector, Learner, Slots
 
-LOSSES = ("policy_loss", "value_loss", "entropy", "auxiliary_loss", "gradient_norm")
+LOSSES = ("policy_loss", "value_loss", "entropy", "auxiliary_loss", "partner_action_loss", "gradient_norm")
 """What must be finite after an update, of every learner."""
 COLLAPSED = 0.01 * math.log(len(ACTIONS))
 """Entropy, nats, below which a policy has next to no choices left: 1 % of one that chooses evenly."""

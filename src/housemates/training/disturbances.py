@@ -60,7 +60,12 @@ class Disturbances:
 
 
 class Disturber:
-    """Who is disturbed in the homes of a batch. The collector calls it; everything is drawn from a generator of its own."""
+    """Who is disturbed in the homes of a batch. The collector calls it; everything is drawn from a generator of its own.
+
+    A method may bring a child that draws otherwise (`draw`, `disturb`); `kept` names the arrays that resuming needs.
+    """
+
+    kept: tuple[str, ...] = ("kind", "at", "rate")
 
     def __init__(self, batch: Batch, config: Disturbances, seed: list[int]) -> None:
         self.batch, self.config = batch, config
@@ -77,10 +82,16 @@ class Disturber:
         self.rate = np.zeros(shape)
         """[E, R] share of decisions that are replaced."""
 
-    def begin(self, homes: np.ndarray, partners: np.ndarray) -> None:
-        """Draw for homes [E] bool whose episode has just begun; partners [E, R] bool may be disturbed."""
+    def begin(self, homes: np.ndarray, partners: np.ndarray, number: np.ndarray | None = None) -> None:
+        """Draw for homes [E] bool whose episode has just begun; partners [E, R] bool may be disturbed, number [E, R] is what
+        the method calls them (`Slots.partner`)."""
+        some, state = homes[:, None] & partners, self.batch.state
+        self.draw(homes, some, number)
+        state.interruptible[some] = self.kind[some] != BLIND
+
+    def draw(self, homes: np.ndarray, some: np.ndarray, number: np.ndarray | None) -> None:
+        """How the robots some [E, R] bool of the homes [E] bool are disturbed from now on; the others there are not."""
         left = max(0.0, 1.0 - self.progress / self.config.ramp) if self.config.ramp else 0.0
-        some = homes[:, None] & partners
         drawn = self.rng.random((4, *some.shape))
         hit = some & (drawn[0] < self.config.share + left * (1.0 - self.config.share))
         kind = 1 + np.minimum(np.searchsorted(self.limits, drawn[1], side="right"), len(KINDS) - 2)
@@ -90,8 +101,6 @@ class Disturber:
         self.at = np.where(hit, early.astype(np.int32), self.at)
         noisy = NOISY[0] + drawn[3] * (NOISY[1] - NOISY[0])
         self.rate[homes] = np.select([self.kind == NOISE, self.kind == SLOW], [noisy, WAITING])[homes]
-        state = self.batch.state
-        state.interruptible[some] = self.kind[some] != BLIND
 
     def end(self, homes: np.ndarray, partners: np.ndarray) -> None:
         """Episodes of homes [E] bool have ended: partners [E, R] bool decide for themselves again."""
@@ -118,9 +127,10 @@ class Disturber:
     def state(self) -> dict[str, np.ndarray]:
         """Everything needed to continue exactly."""
         text = json.dumps(self.rng.bit_generator.state, sort_keys=True).encode()
-        return {"kind": self.kind, "at": self.at, "rate": self.rate, "rng": np.frombuffer(text, np.uint8)}
+        return {name: getattr(self, name) for name in self.kept} | {"rng": np.frombuffer(text, np.uint8)}
 
     def load(self, arrays: dict[str, np.ndarray]) -> None:
         """The inverse of `state`."""
-        self.kind, self.at, self.rate = (arrays[name].copy() for name in ("kind", "at", "rate"))
+        for name in self.kept:
+            setattr(self, name, arrays[name].copy())
         self.rng.bit_generator.state = json.loads(bytes(arrays["rng"]))

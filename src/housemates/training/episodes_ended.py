@@ -7,7 +7,7 @@ import numpy as np
 from housemates.sim.batch import Batch
 from housemates.sim.state import kernel
 
-NAMES = ("home", "player", "latent", "outcome", "steps", "total", "subgoals", "disturbed")
+NAMES = ("home", "player", "latent", "partner", "outcome", "steps", "total", "subgoals", "disturbed")
 """What is noted of an episode, see `Finished`."""
 
 
@@ -15,10 +15,10 @@ NAMES = ("home", "player", "latent", "outcome", "steps", "total", "subgoals", "d
 def note_ends(done, ended, who, kind, at, out):
     """One row for each home of done [E] bool into the arrays out (NAMES) from row `at` on; returns the row after the last.
 
-    ended [E] ENDED records; who: player, latent and learns [E, R] of the episode; kind [E, R] of disturbance.
+    ended [E] ENDED records; who: player, latent, partner and learns [E, R] of the episode; kind [E, R] of disturbance.
     """
-    home, players, latents, outcome, steps, total, subgoals, disturbed = out
-    player, latent, learns = who
+    home, players, latents, partners, outcome, steps, total, subgoals, disturbed = out
+    player, latent, partner, learns = who
     for e in range(done.size):
         if not done[e]:
             continue
@@ -26,7 +26,7 @@ def note_ends(done, ended, who, kind, at, out):
         home[at], outcome[at], steps[at], total[at] = e, end.outcome, end.steps, end.total
         disturbed[at] = 0
         for r in range(player.shape[1]):
-            players[at, r], latents[at, r] = player[e, r], latent[e, r]
+            players[at, r], latents[at, r], partners[at, r] = player[e, r], latent[e, r], partner[e, r]
             disturbed[at] = max(disturbed[at], kind[e, r])
         subgoals[at, 0] = subgoals[at, 1] = 0
         for k in range(end.done_by.size):
@@ -42,21 +42,21 @@ class Finished:
     """Episodes that ended during a rollout, one row each."""
 
     def __init__(self, robots: int) -> None:
-        kinds = (np.int64, np.int16, np.int64, np.int8, np.int32, np.float64, np.int64, np.int8)
-        shapes = {"player": (robots,), "latent": (robots,), "subgoals": (2,)}
+        kinds = (np.int64, np.int16, np.int64, np.int64, np.int8, np.int32, np.float64, np.int64, np.int8)
+        shapes = {"player": (robots,), "latent": (robots,), "partner": (robots,), "subgoals": (2,)}
         self.count = 0
         self._rows = {name: np.zeros((0, *shapes.get(name, ())), kind) for name, kind in zip(NAMES, kinds, strict=True)}
 
-    def add(self, batch: Batch, done: np.ndarray, who: tuple[np.ndarray, np.ndarray, np.ndarray], kind: np.ndarray) -> None:
-        """Note the homes [E] bool whose episode has just ended; who: player, latent and learns [E, R] that played it; kind
-        [E, R] int8: KINDS index of each robot's disturbance."""
+    def add(self, batch: Batch, done: np.ndarray, who: tuple[np.ndarray, ...], kind: np.ndarray) -> None:
+        """Note the homes [E] bool whose episode has just ended; who: player, latent, partner and learns [E, R] that played it;
+        kind [E, R] int8: KINDS index of each robot's disturbance."""
         if self.count + len(done) > len(self._rows["home"]):
             for name, old in self._rows.items():
                 self._rows[name] = np.concatenate([old, np.zeros((max(len(old), len(done)), *old.shape[1:]), old.dtype)])
         self.count = note_ends(done, batch.ended_records, who, kind, self.count, tuple(self._rows.values()))
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """All rows as arrays by name: home [n], player and latent [n, R] (who moved the robots, with which latents), outcome,
+        """All rows as arrays by name: home [n], player, latent and partner [n, R] (who moved the robots, see `Slots`), outcome,
         steps and total [n], subgoals [n, 2] (achieved, and those of them achieved by robots that learn), disturbed [n] (the
         largest KINDS index among the robots: 0 if none was disturbed)."""
         return {name: rows[: self.count].copy() for name, rows in self._rows.items()}
@@ -65,9 +65,9 @@ class Finished:
 @kernel
 def next_team(done, games, played, keeps, slots, pending):
     """Other players take over in the homes of done [E] bool whose team has played all its games; elsewhere learners keep [E, R]
-    their memory. played [E]: episodes of each home's team; slots, pending: player, latent, learns, script, disturbed [E, R]."""
-    player, latent, learns, script, disturbed = slots
-    players, latents, learning, scripts, disturbances = pending
+    their memory. played [E]: episodes of each home's team; slots, pending: the arrays [E, R] of `Slots`, in its order."""
+    player, latent, learns, script, disturbed, partner = slots
+    players, latents, learning, scripts, disturbances, partners = pending
     for e in range(done.size):
         if not done[e]:
             continue
@@ -78,7 +78,7 @@ def next_team(done, games, played, keeps, slots, pending):
         for r in range(player.shape[1]):
             if over:
                 player[e, r], latent[e, r], learns[e, r] = players[e, r], latents[e, r], learning[e, r]
-                script[e, r], disturbed[e, r] = scripts[e, r], disturbances[e, r]
+                script[e, r], disturbed[e, r], partner[e, r] = scripts[e, r], disturbances[e, r], partners[e, r]
             keeps[e, r] = learns[e, r] and not over
 
 

@@ -10,12 +10,16 @@ import torch
 from housemates.fused.learner import Learner
 from housemates.fused.losses import LOSSES, Decisions, Weights
 from housemates.training.distributed import Group
+from housemates.training.partner_model import PartnerModel, Targets, targets
 from housemates.training.popart import Scale
 from housemates.training.sequences import Batched, minibatches
 from housemates.training.store import Store
 
 if TYPE_CHECKING:
     from housemates.training.ppo import PPO
+
+NOTHING = Targets(np.zeros((0, 0), np.uint8), np.zeros(0, np.float32), np.zeros(0, np.int64), 0.0)
+"""Of a learner without auxiliary heads."""
 
 
 def update(
@@ -28,6 +32,7 @@ def update(
     group: Group | None = None,
     entropy: float | None = None,
     scale: Scale | None = None,
+    model: PartnerModel | None = None,
 ) -> dict[str, float]:
     """All passes over one rollout; returns means of what is logged, over this worker's decisions. See `ppo.update`.
 
@@ -37,6 +42,7 @@ def update(
     learner.begin()
     seen = {name: values[: store.size] for name, values in store.observations.items()}
     rollout = learner.look(seen, store.latent, store.memory)
+    known = NOTHING if learner.head is None else targets(store, config.auxiliary, model or PartnerModel())
     decisions = Decisions(
         action=store.action,
         log_prob=store.log_prob,
@@ -44,11 +50,12 @@ def update(
         advantage=ready.advantage.numpy(),
         target=scale.unit(ready.target).numpy(),
         latent=store.latent,
-        bits=_bits(seen["predicates"]) if learner.head is not None else np.zeros((0, 0), np.uint8),
+        bits=known.bits,
+        label=known.label,
     )
     weight = config.entropy if entropy is None else entropy
-    numbers = (config.value_coef, weight, config.auxiliary)
-    weights = Weights(np.float32(config.clip), config.clip_value, *(np.float32(value) for value in numbers))
+    numbers = (np.float32(value) for value in (config.value_coef, weight, known.label_weight))
+    weights = Weights(np.float32(config.clip), config.clip_value, *numbers, known.weight)
     norms, passes = 0.0, 0
     gradient = torch.from_numpy(learner.gradient)
     for _ in range(config.epochs):
@@ -65,11 +72,7 @@ def update(
     learner.end()
     if not passes:
         return {}
-    names = [name for name in LOSSES if name != "auxiliary_loss" or learner.head is not None]
-    means = dict(zip(names, learner.losses / passes, strict=False))
-    return {name: float(value) for name, value in means.items()} | {"gradient_norm": norms / passes}
-
-
-def _bits(values: np.ndarray) -> np.ndarray:
-    """Truths [N, n] of any number type as uint8."""
-    return values.view(np.uint8) if values.dtype == np.bool_ else np.ascontiguousarray(values, np.uint8)
+    sizes = learner.flat.sizes
+    absent = {"auxiliary_loss": not sizes.bits, "partner_action_loss": not sizes.classes}
+    means = dict(zip(LOSSES, learner.losses / passes, strict=True))
+    return {name: float(value) for name, value in means.items() if not absent.get(name)} | {"gradient_norm": norms / passes}

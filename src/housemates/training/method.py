@@ -15,6 +15,7 @@ from housemates.policies.policy import Policy
 from housemates.run_folder import member_place
 from housemates.sim.batch import Batch
 from housemates.training.distributed import Group
+from housemates.training.disturbances import Disturbances, Disturber
 from housemates.training.rollout import Slots
 from housemates.training.store import Store
 
@@ -39,6 +40,10 @@ class Method(Protocol):
 
     def pairs(self, update: int, rng: np.random.Generator, homes: int, robots: int) -> Slots | None:
         """Who moves each robot from each home's next episode on; None leaves everything as it is."""
+        ...
+
+    def disturber(self, batch: Batch, config: Disturbances, seed: list[int]) -> Disturber | None:
+        """Who disturbs the robots of stage 2 that do not learn, None for nobody; asked once, in stage 2 only."""
         ...
 
     def bonus(self, player: int, store: Store) -> np.ndarray | None:
@@ -89,6 +94,10 @@ class Members:
     def pairs(self, update: int, rng: np.random.Generator, homes: int, robots: int) -> Slots | None:
         """This is what makes a method."""
         raise NotImplementedError
+
+    def disturber(self, batch: Batch, config: Disturbances, seed: list[int]) -> Disturber | None:
+        """Whoever the settings ask for."""
+        return Disturber(batch, config, seed) if config.share else None
 
     def bonus(self, player: int, store: Store) -> np.ndarray | None:
         """Nothing but the task's reward."""

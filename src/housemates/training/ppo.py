@@ -15,6 +15,7 @@ from housemates.policies.policy import Auxiliary, Policy
 from housemates.training import fused_update
 from housemates.training.algorithm import Algorithm
 from housemates.training.distributed import Group
+from housemates.training.partner_model import PartnerModel, sizes, targets
 from housemates.training.path import choose
 from housemates.training.popart import Scale
 from housemates.training.sequences import Batched, advantages, chunks, links, minibatches
@@ -186,10 +187,12 @@ def update(
     entropy: float | None = None,
     scale: Scale | None = None,
     auxiliary: Auxiliary | None = None,
+    model: PartnerModel | None = None,
 ) -> dict[str, float]:
     """All passes over one rollout; returns means of what is logged, over this worker's decisions.
 
-    entropy: its present weight (default: the config's); scale: the units of the critic; auxiliary: heads that learn along.
+    entropy: its present weight (default: the config's); scale: the units of the critic; auxiliary: heads that learn along;
+    model: what these predict of a partner.
     """
     group, scale = group or Group(), scale or Scale()
     device = policy.actor.weight.device
@@ -198,6 +201,10 @@ def update(
     stored = {k: torch.from_numpy(getattr(store, k)).to(device) for k in names}
     stored |= {"advantage": ready.advantage.to(device), "target": scale.unit(ready.target.to(device))}
     stored["value"] = scale.unit(stored["value"])
+    known = None
+    if auxiliary is not None:
+        told = targets(store, config.auxiliary, model or PartnerModel())
+        known = told, *(torch.from_numpy(values).to(device) for values in (told.bits, told.weight, told.label))
     learnt: list[nn.Parameter] = [*policy.parameters(), *(auxiliary.parameters() if auxiliary is not None else ())]
     sums: dict[str, Tensor] = {}
     passes = 0
@@ -206,11 +213,16 @@ def update(
             optimiser.zero_grad(set_to_none=True)
             if index.numel():
                 result = replay(policy, seen, stored, index.to(device))
-                losses = _losses(result, seen, stored, config, auxiliary)
+                losses = _losses(result, stored, config)
                 weight = config.entropy if entropy is None else entropy
                 loss = losses["policy_loss"] + config.value_coef * losses["value_loss"] - weight * losses["entropy"]
-                if auxiliary is not None:
-                    loss = loss + config.auxiliary * losses["auxiliary_loss"]
+                if auxiliary is not None and known is not None:
+                    told, bits, each, label = known
+                    missed = label[result.at] if auxiliary.classes else label
+                    by_bit, by_class = auxiliary.losses(result.core, bits[result.at], missed)
+                    loss = loss + (each * by_bit).sum() + told.label_weight * by_class
+                    losses |= {"auxiliary_loss": by_bit.mean()} if auxiliary.bits else {}
+                    losses |= {"partner_action_loss": by_class} if auxiliary.classes else {}
                 loss.backward()
             group.average_gradients(learnt, float((index >= 0).sum()))
             norm = nn.utils.clip_grad_norm_(learnt, config.max_grad_norm)
@@ -224,10 +236,8 @@ def update(
     return {name: float(total) / passes for name, total in sums.items()}
 
 
-def _losses(
-    result: Replay, seen: dict[str, Tensor], stored: dict[str, Tensor], config: PPO, auxiliary: Auxiliary | None
-) -> dict[str, Tensor]:
-    """Every loss of a minibatch, and how far the policy has moved, as means over its decisions."""
+def _losses(result: Replay, stored: dict[str, Tensor], config: PPO) -> dict[str, Tensor]:
+    """The losses of policy and critic of a minibatch, and how far the policy has moved, as means over its decisions."""
     old, advantage = stored["log_prob"][result.at], stored["advantage"][result.at]
     clip = config.clip if config.clip_value else None
     losses = {
@@ -235,8 +245,6 @@ def _losses(
         "value_loss": value_loss(result.value, stored["value"][result.at], stored["target"][result.at], clip).mean(),
         "entropy": result.entropy.mean(),
     }
-    if auxiliary is not None:
-        losses["auxiliary_loss"] = auxiliary.loss(result.core, seen["predicates"][result.at])
     with torch.no_grad():
         moved = result.log_prob - old
         losses["approx_kl"] = (moved.exp() - 1 - moved).mean()
@@ -250,12 +258,14 @@ class PPOAlgorithm(Algorithm):
     name = "ppo"
 
     def optimise(self) -> torch.optim.Optimizer:
-        """Adam over the policy and a head that exists in training only."""
-        policy = self.learner.policy
+        """Adam over the policy and heads that exist in training only."""
+        policy, model = self.learner.policy, self.training.partner_model
         self.head: Auxiliary | None = None
-        if self.training.ppo.auxiliary:
-            bits = self.batch.observation("predicates")[0][0]
-            self.head = Auxiliary(policy.config.hidden, bits, seed=self.index).to(policy.actor.weight.device)
+        truths = self.batch.observation("predicates")[0][0]
+        bits, classes = sizes(self.training.ppo.auxiliary, truths, model, self.batch.robots)
+        if bits or classes:
+            head = Auxiliary(policy.config.hidden, bits, self.index, classes)
+            self.head = head.to(policy.actor.weight.device)
         optimiser = super().optimise()
         self.fused = FusedLearner(policy, optimiser, self.head) if self.path == "fused" else None
         return optimiser
@@ -270,6 +280,11 @@ class PPOAlgorithm(Algorithm):
         """Those of the policy and of an informed critic, and the truths that the head learns."""
         return (*super().observations, *(("predicates",) if self.training.ppo.auxiliary else ()))
 
+    @property
+    def labels(self) -> dict[str, tuple[tuple[int, ...], type]]:
+        """What is predicted of partners."""
+        return self.training.partner_model.columns(self.batch.robots)
+
     def networks(self) -> dict[str, nn.Module]:
         """The policy and its head."""
         return super().networks() | ({} if self.head is None else {"head": self.head})
@@ -279,11 +294,12 @@ class PPOAlgorithm(Algorithm):
     ) -> dict[str, float]:
         """All passes over one rollout."""
         config, policy, scale = self.training.ppo, self.learner.policy, self.learner.scale
+        model = self.training.partner_model
         rate, entropy = config.left(left)
         self.set_rate(rate)
         ready = prepare(store, config, streams, bonus, self.group)
         if config.normalise_value:
             scale.follow(ready.target.numpy()[store.closed], policy.critic, self.group)
         if self.fused is not None:
-            return fused_update.update(self.fused, store, ready, config, rng, rate, self.group, entropy, scale)
-        return update(policy, self.optimiser, store, ready, config, rng, self.group, entropy, scale, self.head)
+            return fused_update.update(self.fused, store, ready, config, rng, rate, self.group, entropy, scale, model)
+        return update(policy, self.optimiser, store, ready, config, rng, self.group, entropy, scale, self.head, model)

@@ -18,6 +18,7 @@ from housemates.agents.quick import QuickActors, Rows, possible
 from housemates.sim.batch import Batch, Step
 from housemates.training.disturbances import BLIND, Disturber
 from housemates.training.episodes_ended import Finished, hand_over, next_team
+from housemates.training.partner_model import Watch
 from housemates.training.popart import Scale
 from housemates.training.store import Store
 
@@ -57,12 +58,17 @@ class Slots:
     disturbed: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int8))
     """[E, R] int8, 1 for players that sense nobody and are not interrupted, 2 for those that are not interrupted, 0 for all
     others; may be left out where there are none."""
+    partner: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
+    """[E, R] int64, the method's own number of each partner, which `Finished` tells it with every episode; NOBODY for robots
+    that learn; may be left out by methods that do not ask."""
 
     def __post_init__(self) -> None:
         if not self.script.size:
             self.script = np.zeros_like(self.player, np.int16)
         if not self.disturbed.size:
             self.disturbed = np.zeros_like(self.player, np.int8)
+        if not self.partner.size:
+            self.partner = np.full_like(self.player, NOBODY, np.int64)
 
     def copy(self) -> Slots:
         """An independent copy."""
@@ -106,10 +112,11 @@ class Collector:
         self.actors = Actors(batch, players, stack=STACK, fused=fused)
         self.quick = QuickActors(self.actors) if quick and possible(self.actors) else None
         self._undisturbed = np.zeros(shape, np.int8)
+        self.watch = Watch(batch) if any(p.store is not None and p.store.labels for p in players) else None
         everywhere = np.ones(batch.size, np.bool_)
         self._script(everywhere)
         if disturber is not None:
-            disturber.begin(everywhere, self._partners)
+            disturber.begin(everywhere, self._partners, self.slots.partner)
 
     @property
     def _partners(self) -> np.ndarray:
@@ -135,13 +142,14 @@ class Collector:
             done = step.done.copy()
             if done.any():
                 kind = self._undisturbed if self.disturber is None else self.disturber.kind
-                finished.add(self.batch, done, (self.slots.player, self.slots.latent, self.slots.learns), kind)
+                slots = self.slots
+                finished.add(self.batch, done, (slots.player, slots.latent, slots.partner, slots.learns), kind)
                 if self.disturber is not None:
                     self.disturber.end(done, self._partners)
                 self._next_team(done)
                 self._script(done)
                 if self.disturber is not None:
-                    self.disturber.begin(done, self._partners)
+                    self.disturber.begin(done, self._partners, self.slots.partner)
             if self.disturber is not None:
                 self.disturber.freeze()
             self._ask()
@@ -201,7 +209,9 @@ class Collector:
             self.played, self.actors.keeps = arrays["played"].copy(), arrays["keeps"].copy()
         for name, slots in (("slots", self.slots), ("pending", self.pending)):
             for key in vars(slots):
-                setattr(slots, key, arrays[f"{name}.{key}"].copy())
+                # Resume points of earlier versions have no numbers of partners.
+                if key != "partner" or f"{name}.{key}" in arrays:
+                    setattr(slots, key, arrays[f"{name}.{key}"].copy())
         if self.disturber is not None:
             self.disturber.load({k: arrays[f"disturber.{k}"] for k in self.disturber.state()})
         for number, planner in enumerate(self.actors.planners):
@@ -254,10 +264,18 @@ class Collector:
             actions = self.actions.reshape(-1)
             for decided in asked:
                 actions[decided.rows] = self.disturber.disturb(actions[decided.rows], decided.rows)
+        self._note()
         self.asked = True
         observation = actors.seconds["observation"] - seen
         self.seconds["observation"] += observation
         self.seconds["inference"] += self.actors.clock() - before - observation
+
+    def _note(self) -> None:
+        """Write down what partners do beside learners who have just decided, for those that model them."""
+        for index, player in enumerate(self.players) if self.watch is not None else ():
+            if player.store is not None and player.store.labels and self.watch is not None:
+                mine = self.batch.decide & self.slots.learns & (self.slots.player == index)
+                self.watch.note(player.store, mine, self.open_at, self.actions)
 
     def _remember(self, decided: Decisions) -> None:
         """Append the decisions that players of one group learn from to their stores."""

@@ -112,9 +112,10 @@ class Store:
         memory: int,
         capacity: int,
         ends: dict[str, tuple[tuple[int, ...], type]] | None = None,
+        labels: dict[str, tuple[tuple[int, ...], type]] | None = None,
     ) -> None:
         """shapes: shape and type of each observation, also those that only training reads; memory: length of a memory;
-        ends: of those that are stored as they are when a decision ends."""
+        ends: of those that are stored as they are when a decision ends; labels: of what is noted of partners."""
         self.size = 0
         self.observations = {k: np.zeros((capacity, *shape), dtype) for k, (shape, dtype) in shapes.items()}
         self.numbers: dict[str, np.ndarray] = {
@@ -133,7 +134,9 @@ class Store:
             "closed": np.zeros(capacity, np.bool_),
         }
         self.ends = tuple(ends or ())
-        self.numbers |= {k: np.zeros((capacity, *shape), dtype) for k, (shape, dtype) in (ends or {}).items()}
+        self.labels = tuple(labels or ())
+        more = (ends or {}) | (labels or {})
+        self.numbers |= {k: np.zeros((capacity, *shape), dtype) for k, (shape, dtype) in more.items()}
 
     def __getattr__(self, name: str) -> np.ndarray:
         if name == "numbers":

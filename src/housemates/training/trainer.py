@@ -19,7 +19,7 @@ from housemates.homes.home import Home
 from housemates.lookahead.settings import LookAhead
 from housemates.policies.checkpoint import save_policy
 from housemates.policies.config import seen_as
-from housemates.run_folder import MOMENTS, StageFolder
+from housemates.run_folder import MOMENTS, StageFolder, checkpoint_place
 from housemates.sim.batch import Batch
 from housemates.sim.rules import Rules
 from housemates.sim.state import OUTCOMES
@@ -42,8 +42,9 @@ from housemates.training.checks import (
     standing_partner,
 )
 from housemates.training.distributed import Group, interrupted
-from housemates.training.disturbances import KINDS, Disturber
+from housemates.training.disturbances import KINDS
 from housemates.training.method import Method
+from housemates.training.partner_model import PartnerModel
 from housemates.training.path import continued
 from housemates.training.rollout import Collector, Learner, Slots
 from housemates.training.settings import LATER, Training
@@ -109,8 +110,9 @@ class Trainer:
         if slots is None:
             raise ValueError("a method must say who plays before the first update")
         disturber = None
-        if stage == 2 and config.disturbances.share:
-            disturber = Disturber(self.batch, config.disturbances, [config.seed, self.group.rank, DISTURBER_SEED])
+        if stage == 2:
+            seeds = [config.seed, self.group.rank, DISTURBER_SEED]
+            disturber = method.disturber(self.batch, config.disturbances, seeds)
         games = config.games if stage == 2 else 1
         self.collector = Collector(self.batch, self.players, slots, disturber, config.learner != "torch", games)
         self.clock: Callable[[], float] = time.perf_counter
@@ -130,11 +132,13 @@ class Trainer:
     def _learns(self, index: int, capacity: int) -> None:
         """Give a player what learning needs: an algorithm and a store."""
         player = self.players[index]
-        algorithm = self.algorithms[index] = self.algorithm(player, self.config, self.batch, self.group, index, self.path)
+        # Only the agent of stage 2 models partners.
+        training = self.config if self.stage == 2 else dataclasses.replace(self.config, partner_model=PartnerModel())
+        algorithm = self.algorithms[index] = self.algorithm(player, training, self.batch, self.group, index, self.path)
         config, known = player.policy.config, {name: self.batch.observation(name) for name in algorithm.observations}
         shapes = {name: (shape, seen_as(config, name, kind)) for name, (shape, kind) in known.items()}
         ends = {name: self.batch.observation(name) for name in self.method.needs}
-        player.store = Store(shapes, config.memory_size, capacity, ends)
+        player.store = Store(shapes, config.memory_size, capacity, ends, algorithm.labels)
 
     @property
     def done(self) -> bool:
@@ -153,11 +157,14 @@ class Trainer:
         if self.update == 0 and self.stage == 1:
             self.write_members(MOMENTS[0])
         while not self.done:
-            before = self.progress
+            before, steps = self.progress, self.steps
             row = self.step()
             # Before the resume point that follows it, so that no interruption leaves a run without its middle.
             if self.stage == 1 and before < 0.5 <= self.progress:
                 self.write_members(MOMENTS[1])
+            for number in self.config.checkpoints if self.stage == 2 else ():
+                if steps < number <= self.steps:
+                    self.write_members(checkpoint_place(number))
             if self.group.rank == 0:
                 resume.append(self.files.metrics, row)
                 if show is not None:
@@ -313,7 +320,7 @@ class Trainer:
         }
 
     def write_members(self, moment: str = "") -> None:
-        """Write the policies as they are now, for everything that comes after training; moment: start or middle."""
+        """Write the policies as they are now, for everything that comes after training; moment: start, middle, a checkpoint."""
         if self.group.rank == 0:
             spent = {"decisions": self.decisions, "steps": self.steps}
             meta = {"environment": self.environment, **spent, "seed": self.config.seed, **self.meta}

@@ -63,7 +63,7 @@ class TrainingRun:
             first = [agent(self.folder)] if self.files.has_agent() else []
             # A run of stage 2 alone has partners of others.
             own = self.files.stage(1).path.is_dir() or not first
-            members = population(self.folder) if own else read_partners(self.files.partners, self.folder)
+            members = population(self.folder) if own else read_partners(self.files.partners, self.folder) or first
         except (OSError, ValueError) as error:
             raise Refused("this run has no checkpoint yet - wait until it has written one") from error
         if first and robot == 0:
