@@ -9,8 +9,13 @@ INSTALLED := $(VENV)/.installed
 BIOME := node_modules/.package-lock.json
 RUN := runs/main
 TRAIN := --method bdp --task tidy_house --preset laptop
-DEMO := runs/demo
-DEMO_AGENT := pretrained/bdp-tidy_house-depth
+# `make demo TASK=set_table` takes another task.
+TASK := tidy_house
+DEMO := $(if $(filter tidy_house,$(TASK)),runs/demo,runs/demo-$(TASK))
+# The package's BDP agent of the task, from depth if there is one; without any, the script that does everything.
+SHIPPED := $(patsubst %/,%,$(dir $(wildcard src/housemates/agents/pretrained/$(TASK)/examples/bdp-$(TASK)-*/policy.json)))
+DEMO_AGENT := $(patsubst %,$(TASK)/examples/%,$(firstword $(notdir $(SHIPPED))))
+DEMO_AGENT := $(or $(DEMO_AGENT),script/solo)
 DEMO_EPISODES := 10
 WORKERS := $(shell [ "$$(nproc)" -ge 2 ] && echo 2 || echo 1)
 
@@ -20,7 +25,7 @@ WORKERS := $(shell [ "$$(nproc)" -ge 2 ] && echo 2 || echo 1)
 help:
 	@echo "make setup      install everything into $(VENV)"
 	@echo "make train      train BDP on Tidy House from depth images, evaluate it with held-out partners, write a report; resumes"
-	@echo "make demo       the same with an agent that comes with the package: evaluation and report, no training"
+	@echo "make demo       the same with an agent that comes with the package: evaluation and report, no training; TASK=set_table"
 	@echo "make test       all tests but the slow ones, on two processes"
 	@echo "make test-slow  the slow tests"
 	@echo "make lint       ruff, ty, import layers; biome for the page's scripts"
@@ -52,7 +57,7 @@ train: $(BASIC)
 
 demo: $(BASIC)
 	@echo "1 of 2: an agent that comes with the package is evaluated with held-out partners"
-	$(BIN)/housemates evaluate --agents $(DEMO_AGENT) --episodes $(DEMO_EPISODES) --out $(DEMO)/episodes.parquet
+	$(BIN)/housemates evaluate --agents $(DEMO_AGENT) --task $(TASK) --episodes $(DEMO_EPISODES) --out $(DEMO)/episodes.parquet
 	@echo "2 of 2: report"
 	$(BIN)/housemates report $(DEMO)/episodes.parquet --out $(DEMO)/report
 	@echo "next: source $(BIN)/activate; housemates play"

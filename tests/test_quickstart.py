@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -10,7 +11,9 @@ from pathlib import Path
 import pytest
 
 import housemates
+from housemates.agents.agent import resolve, shipped
 from housemates.cli.main import check, commands, main, with_list
+from housemates.tasks.tasks import TASKS
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -164,3 +167,16 @@ def test_the_api_page_has_every_public_name():
     page = (ROOT / "docs" / "api" / "index.md").read_text()
     shown = set(re.findall(r"(?:^::: |`)housemates\.(\w+)", page, re.MULTILINE))
     assert set(housemates.__all__) - shown == set()
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
+@pytest.mark.parametrize("task", list(TASKS))
+def test_the_demo_takes_a_task_and_an_agent_that_comes_with_the_package(task):
+    said = subprocess.run(
+        ["make", "-n", "demo", f"TASK={task}", "BASIC="], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    (command,) = [line.split() for line in said.stdout.splitlines() if " evaluate " in line]
+    assert command[command.index("--task") + 1] == task
+    (agent,) = resolve(command[command.index("--agents") + 1], task)
+    there = [p for p in shipped() if p.meta["task"] == task and p.meta["method"] == "bdp"]
+    assert agent.trained == bool(there)

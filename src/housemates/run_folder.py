@@ -2,7 +2,7 @@
 
 RUN/             config.json, holdout.json (a held-out run), diversity.json (the audit), .lock (while it is trained)
 RUN/stage1/      metrics.jsonl, resume/, tensorboard/, population.json, members/00/ (a policy, with start/ and middle/)
-RUN/stage2/      metrics.jsonl, resume/, tensorboard/, partners.json, agent/ (a policy)
+RUN/stage2/      metrics.jsonl, resume/, tensorboard/, partners.json, agent/ (a policy, with checkpoints in steps-N/)
 RUN/evaluation/  episodes.parquet, episodes-dev.parquet, episodes-greedy.parquet, recordings/
 RUN/report/      index.html, tables, figures
 
@@ -110,6 +110,10 @@ class RunFolder:
         """The policy of the ego agent."""
         return self.stage(2).path / AGENT
 
+    def checkpoint(self, steps: int) -> Path:
+        """The policy of the ego agent as it was after so many simulation steps, where training was asked to keep it."""
+        return self.agent / checkpoint_place(steps)
+
     def member(self, number: int) -> Path:
         """The policy of one member of the population."""
         return self.stage(1).path / member_place(number)
@@ -187,6 +191,11 @@ class RunFolder:
 def member_place(number: int) -> str:
     """The folder of a member's policy inside its stage's."""
     return f"{_MEMBERS}/{number:02d}"
+
+
+def checkpoint_place(steps: int) -> str:
+    """The folder of a checkpoint inside that of its policy."""
+    return f"steps-{steps}"
 
 
 def latest_place(place: str) -> str:

@@ -18,6 +18,7 @@ from housemates.web.server import Page, running
 from housemates.web.service import Options, Service
 
 DESK, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
+TASK = "tidy_house"
 PAIR = tuple(f"tidy_house/examples/gt_coord-tidy_house-state-0-{robot}" for robot in range(2))
 WATCHED, PLAYED, SWAPPED = 7, 6, 30
 """The episodes that are watched and played, and the step at which the partner is swapped."""
@@ -54,6 +55,7 @@ class Photographer:
         """A fresh episode of two trained robots, as a recording in the middle of it."""
         tab = self.open("&mode=watch")
         self.list()
+        tab.page.select_option("#fresh-task", TASK)
         tab.page.fill("#fresh-episode", str(WATCHED))
         for robot, name in enumerate(PAIR):
             tab.page.select_option(f"#fresh-{robot}", name)
@@ -84,6 +86,7 @@ class Photographer:
         tab = self.open("&mode=play")
         if also:
             self.take("setup")
+        tab.page.click(f"[data-task={TASK}]")
         tab.page.select_option("#partner", "script/second_half")
         tab.page.select_option("#pace", "6")  # The game must not end before its picture is taken.
         tab.page.fill("#episode", str(PLAYED))

@@ -27,14 +27,21 @@ from helpers.learners import trainer
 from helpers.rooms import hall
 from helpers.small_runs import small_run
 from housemates import datasets
-from housemates.agents.agent import Agent, agent, population, read_partners, scripted
+from housemates.agents.agent import Agent, agent, population, read_partners, resolve, scripted
+from housemates.agents.sealed import seal
+from housemates.agents.sealed_server import SealedServer
+from housemates.config import to_json
 from housemates.evaluation.crossplay import pair_up
 from housemates.evaluation.holdouts import mark, read_mark
+from housemates.evaluation.leaderboard import read_entry, submit
+from housemates.evaluation.resume import Kept
 from housemates.evaluation.rows import make_rows, read_rows, write_rows
 from housemates.grid import folder as grids
 from housemates.homes import navigation, splits
 from housemates.homes.generate import home_name
+from housemates.hub.share import pull, push
 from housemates.io import read_json, write_json
+from housemates.lookahead.mind import OUTPUTS, TRACKED, Mind, load_mind, save_mind
 from housemates.policies.checkpoint import load_policy, read_description
 from housemates.recordings.recording import load_recording, record_batch, save_recording
 from housemates.run_folder import RunFolder
@@ -160,8 +167,59 @@ def make_dataset(folder: Path) -> None:
     export(folder / "data", pair_up([scripted("solo")], [scripted("noop")]), observations=("state",), count=2)
 
 
+def make_mind(folder: Path) -> None:
+    rng = np.random.default_rng(0)
+    sizes = ((TRACKED + 4,), (TRACKED + 4,), (TRACKED + 4, 3), (3,), (3, OUTPUTS), (OUTPUTS,))
+    save_mind(folder / "agent", Mind(*(rng.random(size) for size in sizes)), "0" * 64, {"seed": 0})
+
+
+def make_entry(folder: Path) -> None:
+    """Of an agent whose rows are in the repository."""
+    submit([ROOT / "results" / "tidy_house-state" / "bdp-0.parquet"], "mine", folder / "board")
+
+
+def read_shared(folder: Path) -> Any:
+    shutil.rmtree(folder / "pulled", ignore_errors=True)
+    place, contents = pull(str(folder / "hub"), "made", folder / "pulled")
+    return to_json(contents), {name: (place / name).read_bytes() for name in contents.files}
+
+
+def make_pack(folder: Path) -> None:
+    seal(resolve(str(small_run(folder / "run"))), folder / "pack")
+
+
+def read_pack(folder: Path) -> Any:
+    with SealedServer(folder / "pack") as server:
+        found = [(partner.told(), partner.latent, partner.group.policies[0].state_dict()) for partner in server.partners]
+    return [(told, latent, {name: value.numpy() for name, value in weights.items()}) for told, latent, weights in found]
+
+
+def kept(folder: Path, results: dict[str, np.ndarray]) -> tuple[Kept, np.ndarray]:
+    """The games of an interrupted evaluation; `results` gets those that are kept, the array says which these are."""
+    games = Kept(folder / ".episodes.played", "key")
+    return games, games.begin(results)
+
+
+def make_kept(folder: Path) -> None:
+    games, _ = kept(folder, {"steps": np.arange(50), "total": np.arange(50) / 7})
+    games.add(np.arange(30))
+    games.save()
+
+
+def read_kept(folder: Path) -> Any:
+    """What an evaluation that goes on has at its end: games that are not kept are played, here without a word."""
+    played, results = {"steps": np.arange(50), "total": np.arange(50) / 7}, {"steps": np.zeros(50, int), "total": np.zeros(50)}
+    _, done = kept(folder, results)
+    if not done.any():
+        warnings.warn("made again", stacklevel=1)
+    for name, values in results.items():
+        values[~done] = played[name][~done]
+    return results
+
+
+ROOT = Path(__file__).resolve().parents[2]
 EPISODES = "tidy_house", "dev"
-CACHES = ("homes", "episodes", "navigation")
+CACHES = ("homes", "episodes", "navigation", "kept games")
 KINDS = {
     "policy": Kind(make_policies, read_policies, "run/**/*"),
     "resume point": Kind(lambda folder: trainer(folder, decisions=60).run(), read_point, "resume/**/*"),
@@ -192,6 +250,11 @@ KINDS = {
         "benchmark.json",
     ),
     "run folder": Kind(make_run, read_whole_run, "run/*.json run/stage1/population.json run/stage2/partners.json"),
+    "kept games": Kind(make_kept, read_kept, ".*.played"),
+    "theory of mind": Kind(make_mind, lambda folder: vars(load_mind(folder / "agent")), "agent/**/*"),
+    "leaderboard entry": Kind(make_entry, lambda folder: to_json(read_entry(*(folder / "board").iterdir())), "board/*/*"),
+    "shared run": Kind(lambda folder: push(small_run(folder / "made", "pbt"), str(folder / "hub")), read_shared, "hub/**/*"),
+    "sealed partners": Kind(make_pack, read_pack, "pack/p*/* pack/sealed.json"),
 }
 
 

@@ -7,16 +7,20 @@ import pytest
 
 from helpers.small_runs import small_run
 from housemates.agents import agent as partners
-from housemates.agents.agent import resolve_all, scripted
+from housemates.agents.agent import disturb, resolve_all, scripted
 from housemates.cli.main import main
+from housemates.evaluation import holdouts
+from housemates.evaluation.crossplay import crossplay, pair_up
 from housemates.evaluation.holdouts import mark
 from housemates.evaluation.metrics import best_responses, bounds, proximity, rows_of
 from housemates.evaluation.protocol import response_pairs, run_pairs
 from housemates.evaluation.rows import join_rows, read_rows
 from housemates.evaluation.stats import Scores, bootstrap_mean, bootstrap_proximity
+from housemates.homes.splits import load_split
 from housemates.methods.ego import check_partners
 from housemates.runs.run import create, read
 from housemates.runs.train import new_run
+from housemates.tasks.episodes import load_episodes
 
 SMALL = ("--preset", "smoke", "--decisions", "300", "--quiet")
 
@@ -152,6 +156,25 @@ def test_one_command_answers_everybody_and_plays_at_the_end(team, tmp_path, caps
     written = [p.stat().st_mtime_ns for p in agents]
     assert main(wanted) == 0
     assert [p.stat().st_mtime_ns for p in agents] == written
+
+
+def test_one_command_answers_scripts_with_a_habit_and_disturbed_partners_of_the_suite(team, tmp_path, monkeypatch):
+    asked = ("suite/further_scripts", "suite/disturbed", "--holdouts", str(team.parent))
+    few = {"further_scripts": [scripted("slow")], "disturbed": [disturb(p, "blind") for p in resolve_all([f"{team}/0"])]}
+    monkeypatch.setattr(holdouts, "suite_of", lambda *_, **__: few)
+    assert main(command(tmp_path, *asked)) == 0
+    found = rows_of(read_rows(tmp_path / "answers" / "tidy_house" / "episodes.parquet"))
+    best = best_responses(found)
+    assert {("script/slow", ""), ("blind/h", "0")} <= set(best)
+    assert ("h", "1") in best  # the mates of the training are played too
+    held = rows_of(crossplay(pair_up([scripted("solo")], few["disturbed"], "zsc"), *dev(), count=2))
+    assert set(bounds(held, best | {("blind/h", "0"): 0.5})) == {"blind/h/0"}
+
+
+def dev():
+    """Episodes and homes of dev."""
+    homes = load_split("dev")
+    return load_episodes("tidy_house", "dev", homes=homes), homes
 
 
 def test_one_latent_of_a_policy_is_answered(tmp_path):

@@ -14,7 +14,7 @@ from housemates.evaluation.diversity import audit, play_pairs, short_names
 from housemates.evaluation.play import play
 from housemates.policies.checkpoint import save_policy
 from housemates.policies.policy import Policy
-from housemates.reports.diversity import draw_diversity
+from housemates.reports.diversity import draw_diversity, short_member
 from housemates.sim.rules import Rules
 
 SCRIPTS = [scripted(name) for name in ("noop", "first_half", "second_half")]
@@ -105,7 +105,13 @@ def test_the_figure_is_the_same_bytes_for_the_same_audit(found, tmp_path):
     for name in ("one", "two"):
         draw_diversity(shown, [tmp_path / f"{name}.svg"])
     assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "two.svg").read_bytes()
-    assert "bits of information about the member" in (tmp_path / "one.svg").read_text()
+    text = (tmp_path / "one.svg").read_text()
+    assert all(words in text for words in ("bits of information about the member", "pick object 0", "Tidy House, scripts"))
+
+
+def test_members_of_the_package_have_short_names_in_the_figure():
+    assert short_member("gt_coord-tidy_house-state-0-1") == "GT Coord 0-1"
+    assert short_member("z5") == "z5"
 
 
 def test_the_command_leaves_numbers_and_figures(tmp_path, capsys):

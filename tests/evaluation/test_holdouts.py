@@ -1,13 +1,17 @@
 """Holdouts: found, marked, measured, put into the package."""
 
 import json
+import shutil
 
 import pytest
+import torch
+from safetensors.torch import load_file
 
 from helpers.batches import episodes, home
 from helpers.small_runs import small_run
 from housemates.agents import agent as partners
 from housemates.agents.agent import is_holdout, shipped
+from housemates.evaluation import holdouts as module
 from housemates.evaluation.holdouts import (
     holdouts,
     learned_holdouts,
@@ -18,6 +22,8 @@ from housemates.evaluation.holdouts import (
     recipe_hash,
     runs_in,
     ship,
+    shipped_bytes,
+    write_index,
 )
 from housemates.policies.checkpoint import load_policy
 from housemates.run_folder import RunFolder
@@ -133,9 +139,48 @@ def test_an_ordinary_run_is_not_shipped_as_holdout(tmp_path):
         ship(small_run(tmp_path / "plain"), tmp_path / "agents")
 
 
+def test_the_index_names_families(run, package):
+    index = json.loads((package / "index.json").read_text())
+    assert {entry["family"] for entry in index.values()} == {"gt_coord_state"}
+
+
+def test_the_same_weights_are_shipped_once(run, package, tmp_path):
+    again = tmp_path / "holdouts" / "again"
+    shutil.copytree(run, again)
+    with pytest.raises(ValueError, match="has these weights already"):
+        ship(again, package)
+    assert len(ship(run, package)) == 2  # to the same place
+
+
+def test_what_the_package_has_no_room_for_is_refused(run, package, monkeypatch):
+    size = sum(file.stat().st_size for file in package.rglob("*") if file.is_file())
+    assert shipped_bytes(package) == size
+    monkeypatch.setattr(module, "MOST_BYTES", size)
+    ship(run, package)
+    monkeypatch.setattr(module, "MOST_BYTES", size - 1)
+    with pytest.raises(ValueError, match="MB of policies in the package, more than"):
+        ship(run, package)
+
+
+def test_the_package_keeps_to_its_limit_and_has_every_policy_once_in_single_precision():
+    assert shipped_bytes() <= module.MOST_BYTES == 40_000_000
+    listed = json.loads((partners.SHIPPED / "index.json").read_text())
+    sums = [entry["sha256"] for entry in listed.values()]
+    assert len(sums) == len(set(sums))
+    for name in listed:
+        kinds = {tensor.dtype for tensor in load_file(partners.SHIPPED / name / "policy.safetensors").values()}
+        assert kinds == {torch.float32}
+
+
+def test_the_index_of_the_package_is_what_would_be_written(tmp_path):
+    shutil.copytree(partners.SHIPPED, tmp_path / "copy", ignore=shutil.ignore_patterns("*.md"))
+    write_index(tmp_path / "copy")
+    assert (tmp_path / "copy" / "index.json").read_text() == (partners.SHIPPED / "index.json").read_text()
+
+
 def test_what_comes_with_the_package_can_be_loaded():
     found = shipped()
     assert found
     for partner in found:
-        assert load_policy(partner.path).config.robots == 2
+        assert load_policy(partner.path).config.robots == (1 if partner.meta["method"] == "solo" else 2)
         assert is_holdout(partner) == ("/holdouts/" in partner.name)

@@ -3,17 +3,23 @@
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from helpers.batches import episodes, home
 from helpers.small_runs import small_run
 from housemates.agents import agent as partners
 from housemates.cli.main import main
 from housemates.evaluation import evaluate
 from housemates.evaluation import resume as module
-from housemates.evaluation.resume import Kept
+from housemates.evaluation.crossplay import pair_up
+from housemates.evaluation.resume import Kept, kept_beside
+from housemates.lookahead.mind import OUTPUTS, TRACKED, Mind, save_mind
+from housemates.lookahead.settings import LookAhead
+from housemates.sim.rules import Rules
 
 GAMES = 20 * (2 + 3 + 3 + 3 + 1)
 """With the population, the scripted strangers, and as controls blind, solo and random."""
@@ -97,6 +103,25 @@ def test_games_of_another_evaluation_are_not_taken(run, tmp_path, monkeypatch, s
     for more in (("--seed", "1"), ("--greedy",), ("--partners", "script/noop", "random")):
         assert interrupted(run, out, 1, monkeypatch, *more).first < 30
     assert len(files(out.parent)) == 4
+
+
+def test_games_with_another_theory_of_mind_are_not_taken(run, tmp_path):
+    """It looks ahead beside the same weights, so the games are others."""
+    me = replace(partners.agent(run), look_ahead=LookAhead("mind"))
+    pairs = pair_up([me], [partners.scripted("noop")])
+
+    def place() -> Path:
+        games = kept_beside(tmp_path / "rows.parquet", pairs, episodes(), [home()], Rules(), 2, 0, False)
+        assert games is not None
+        return games.path
+
+    found = [place()]
+    for seed in (0, 1):
+        rng = np.random.default_rng(seed)
+        sizes = ((TRACKED + 4,), (TRACKED + 4,), (TRACKED + 4, 3), (3,), (3, OUTPUTS), (OUTPUTS,))
+        save_mind(me.path, Mind(*(rng.random(size) for size in sizes)), me.meta["sha256"], {})
+        found.append(place())
+    assert len(set(found)) == 3
 
 
 @pytest.mark.parametrize("damage", ["cut", "flipped", "empty", "text"])

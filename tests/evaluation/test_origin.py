@@ -36,7 +36,7 @@ def test_steps_that_nobody_recorded_are_not_guessed(tmp_path):
 
 
 def test_a_script_costs_nothing_and_sees_no_pictures():
-    assert origin(scripted("noop")) == {"preset": "", "pixels": 0} | dict.fromkeys(BUDGETS, 0)
+    assert origin(scripted("noop")) == {"preset": "", "trained_in": "", "pixels": 0} | dict.fromkeys(BUDGETS, 0)
 
 
 @pytest.mark.parametrize(("config", "side"), [(PolicyConfig.laptop(hidden=8, features=8), 64), (PolicyConfig.state(), 0)])

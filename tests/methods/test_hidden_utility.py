@@ -6,7 +6,7 @@ import pytest
 from helpers.batches import episodes, home
 from helpers.learners import TINY
 from helpers.small_runs import small_run
-from housemates.agents.agent import Agent, learned, write_partners
+from housemates.agents.agent import Agent, latents, learned, write_partners
 from housemates.evaluation.holdouts import learned_holdouts, mark, measure, members, ship
 from housemates.evaluation.suite import family_of
 from housemates.methods.hidden_utility import MANIPULATION, NEUTRAL, PREFERENCES, HiddenUtility, HiddenUtilitySettings
@@ -111,3 +111,7 @@ def test_a_policy_with_latents_is_shipped_once_and_all_its_latents_are_partners(
     assert {family_of(p) for p in found} == {"preferences"}
     mark(run, measure(run, episodes(), [home()], count=2))
     assert [folder.name for folder in ship(run, tmp_path / "package")] == ["hidden_utility-200"]
+    there = latents(tmp_path / "package" / "tidy_house" / "holdouts" / "hidden_utility-200", "x")
+    assert [p.meta["preference"] for p in there] == [preference.name for preference in PREFERENCES]
+    assert [p.meta["alone"] for p in there] == [p.meta["alone"] for p in members(run)]
+    assert all("latents" not in p.meta and p.meta["run"] == "hidden_utility-200" for p in there)

@@ -254,6 +254,13 @@ def test_bars_are_as_high_as_the_success(tmp_path):
     assert (tmp_path / "bars.svg").read_text().startswith("<?xml")
 
 
+def test_a_legend_says_what_dots_and_diamonds_are():
+    games = (pair(f"sp-{seed}/agent", "sp", seed, HOLDOUTS[0], success=[True] * 2 + [False] * 6) for seed in (0, 1))
+    with drawing():
+        figure = success_by_method(rows_of(join_rows(games)), "tidy_house")
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["one seed", "the paper's"]
+
+
 @pytest.mark.parametrize(
     ("name", "run", "text"),
     [
@@ -261,6 +268,7 @@ def test_bars_are_as_high_as_the_success(tmp_path):
         ("runs/gt_coord-tidy_house-state-100/1", "", "gt_coord-tidy_house-state-100/1"),
         ("tidy_house/holdouts/gt_coord-tidy_house-state-101-0", "", "GT Coord 101-0"),
         ("tidy_house/holdouts/gt_coord-tidy_house-depth-101-0", "", "GT Coord depth 101-0"),
+        ("tidy_house/examples/bdp-tidy_house-depth-0", "", "BDP depth 0"),
         ("script/noop", "", "standing"),
         ("runs/bdp-0/agent", "", "bdp-0"),
         ("bdp-tidy_house-state-0/z5", "bdp-tidy_house-state-0", "z5"),

@@ -47,4 +47,5 @@ def test_what_was_not_played_is_not_judged():
     found = rows({"success": False})
     assert warnings(found) == []
     assert work_table(found).texts()[0][4:6] == ["-", "-"]
+    assert work_table(found).texts()[0][-1] == "not judged"
     assert work(found)[2] == 0.0

@@ -1,5 +1,7 @@
 """Games that were kept: what is in a file, the list, and the rows they become."""
 
+import csv
+import json
 import zipfile
 
 import numpy as np
@@ -30,7 +32,9 @@ def folder(tmp_path_factory):
     found = tmp_path_factory.mktemp("games")
     for robot in (0, 1):
         game = played(robot)
-        save_game(found, game.recorder.finish(), game.team, game.result())
+        did = [[0.0, 0, "speed", 10.0], [1.5, 12, "key", ["left", True]]]
+        more = {"began": "2026-01-01T10:00:00+00:00", "seconds": 9.0, "hidden": True}
+        save_game(found, game.recorder.finish(), game.team, game.result(), did, more)
     return found
 
 
@@ -41,7 +45,7 @@ def test_a_kept_game_plays_again_bit_for_bit(folder):
 
 def test_a_file_tells_who_played_but_not_which_person(folder):
     header = find_games(folder)[0][1].header
-    assert sorted(header["game"]) == ["consent", "human", "id", "inputs", "result", "team"]
+    assert sorted(header["game"]) == ["began", "consent", "hidden", "human", "id", "inputs", "result", "seconds", "team"]
     assert sorted(header["robots"]) == ["person", "script/second_half"]
 
 
@@ -60,7 +64,13 @@ def test_the_export_holds_recordings_and_rows(folder, tmp_path):
     with zipfile.ZipFile(tmp_path / "all.zip") as packed:
         names = packed.namelist()
         (tmp_path / "rows.parquet").write_bytes(packed.read("rows.parquet"))
+        inputs = list(csv.DictReader(packed.read("inputs.csv").decode().splitlines()))
     assert len([name for name in names if name.startswith("games/game-")]) == 2
+    assert [(one["kind"], one["step"], json.loads(one["value"])) for one in inputs] == 2 * [
+        ("speed", "0", 10.0), ("key", "12", ["left", True])
+    ]  # fmt: skip
+    assert {one["game"] for one in inputs} == {game.header["game"]["id"] for _, game in find_games(folder)}
+    assert {one["began"] for one in inputs} == {"2026-01-01T10:00:00+00:00"}
     assert read_rows(tmp_path / "rows.parquet").num_rows == 2
     assert sorted(p.name for p in tmp_path.iterdir()) == ["all.zip", "rows.parquet"]
 

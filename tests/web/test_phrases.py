@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from helpers import pages
+from housemates.agents.agent import Agent
+from housemates.evaluation import suite
 from housemates.recordings import film, palette
 from housemates.recordings.captions import doing
 from housemates.reports import floor_plan
@@ -108,6 +110,25 @@ def test_no_two_partners_of_a_task_have_the_same_title(task):
     offered = [partner for partner in everybody().values() if partner.meta.get("task") in (None, "", task)]
     titles = [phrases.partner_title(partner) for partner in offered]
     assert len(set(titles)) == len(titles)
+
+
+@pytest.mark.parametrize("task", list(TASKS))
+def test_the_page_offers_learned_partners_in_every_task(task):
+    assert [partner for partner in everybody().values() if partner.trained and partner.meta["task"] == task]
+
+
+def test_the_page_does_not_offer_who_is_not_in_the_suite(monkeypatch):
+    gone = next(p for p in everybody().values() if p.trained and p.meta["task"] == "set_table")
+    monkeypatch.setattr(suite, "dropped_of", lambda task: {suite.key_of(gone): "another"} if task == "set_table" else {})
+    assert gone.name not in everybody()
+
+
+def test_latents_of_one_policy_have_titles_of_their_own():
+    meta = {"method": "hidden_utility", "task": "tidy_house", "observations": "state", "seed": 100, "holdout": True}
+    two = [Agent(f"tidy_house/holdouts/x/z{k}", "latent", "x", k, meta=meta | {"preference": "stays_put"}) for k in range(2)]
+    titles = [phrases.partner_title(partner) for partner in two]
+    assert titles[0] != titles[1]
+    assert all("stays put" in title for title in titles)
 
 
 def test_a_held_out_partner_is_named_as_one():

@@ -3,6 +3,7 @@
 import json
 import time
 from contextlib import ExitStack, suppress
+from datetime import UTC, datetime
 from urllib.parse import parse_qs, urlsplit
 from urllib.request import urlopen
 
@@ -242,11 +243,15 @@ def test_a_kept_game_has_what_the_player_did_and_when(port, service):
         guest.send(type="key", key="left", down=True)
         guest.until("over")
     (new,) = set(service.options.games.glob("*.npz")) - before
-    inputs = load_recording(new).header["game"]["inputs"]
+    game = load_recording(new).header["game"]
+    inputs = game["inputs"]
     assert [one[2:] for one in inputs] == [["speed", pages.FASTEST], ["view", "top"], ["click", 0], ["key", ["left", True]]]
     seconds, steps = [one[0] for one in inputs], [one[1] for one in inputs]
     assert seconds == sorted(seconds)
     assert steps == sorted(steps)
+    assert game["seconds"] >= seconds[-1]
+    assert abs((datetime.now(UTC) - datetime.fromisoformat(game["began"])).total_seconds()) < 600.0
+    assert game["hidden"] is True
 
 
 def test_a_second_tab_watches_and_may_not_play(port):

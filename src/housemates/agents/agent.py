@@ -23,6 +23,8 @@ WRITTEN = ("script", "random", "function")
 """Kinds that people wrote: an agent that trains with them is not comparable at evaluation."""
 HOLDOUT_SCRIPTS = PAPER
 """Scripts of the paper's evaluation (spec 11.1)."""
+LATENTS = "latents"
+"""The entry of what is known of a policy that has a list: what is known of each of its latents alone."""
 LIST = "partners"
 """The entry of these files that has the list."""
 BEST_RESPONSE = "best_response"
@@ -174,7 +176,8 @@ def latents(folder: Path | str, name: str, more: dict[str, Any] | None = None) -
     if one.kind == "learned":
         return [one]
     count = read_description(folder)["config"]["latent"]
-    return [dataclasses.replace(one, name=f"{name}/z{k}", latent=k) for k in range(count)]
+    each = one.meta.pop(LATENTS, [{}] * count)
+    return [dataclasses.replace(one, name=f"{name}/z{k}", latent=k, meta=one.meta | each[k]) for k in range(count)]
 
 
 def seen_as(observations: Sequence[str]) -> str:
@@ -188,6 +191,14 @@ def is_holdout(partner: Agent) -> bool:
     if partner.kind == "script":
         return partner.script in HELD_OUT
     return bool(partner.meta.get("holdout")) or (partner.trained and is_held_out(partner.path))
+
+
+def run_name(partner: Agent) -> str:
+    """What trained a partner, disturbed or not: its run; a script or a function by its own name."""
+    if not partner.trained:
+        return partner.name
+    plain = partner.name.removeprefix(f"{partner.disturbed}/")
+    return str(partner.meta.get("run") or plain.rpartition("/")[0] or plain)
 
 
 def scripted(name: str) -> Agent:
@@ -316,12 +327,23 @@ def _resolve(text: str) -> list[Agent]:
 
 def _part(run: Path, part: str) -> Agent:
     """One of a run: agent, 3, z5."""
-    if part == AGENT:
-        return agent(run)
+    name, _, steps = part.partition("@")
+    if name == AGENT:
+        return _checkpoint(run, steps) if steps else agent(run)
     everybody = {p.name.rpartition("/")[2]: p for p in population(run)}
     if part not in everybody:
         raise ValueError(f"{run} has no '{part}' - choose one of: {', '.join(everybody)}, {AGENT}")
     return everybody[part]
+
+
+def _checkpoint(run: Path, steps: str) -> Agent:
+    """The agent of a run as it was after so many simulation steps."""
+    known = sorted(int(p.name.rpartition("-")[2]) for p in RunFolder(run).agent.glob("steps-[0-9]*") if is_policy(p))
+    if not steps.isdecimal() or int(steps) not in known:
+        there = f"choose one of: {', '.join(map(str, known))}" if known else "train it with --change checkpoints=[STEPS,...]"
+        raise ValueError(f"{run} has no checkpoint of its agent after '{steps}' steps - {there}")
+    place = RunFolder(run).checkpoint(int(steps))
+    return latents(place, f"{run.name}/{AGENT}@{int(steps)}", _run_meta(place))[0]
 
 
 def _placed(partner: Agent, run: Path) -> Agent:

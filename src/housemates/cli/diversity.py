@@ -104,7 +104,7 @@ def table(found: dict[str, Any]) -> list[str]:
     lines += [f"  {name:<34} {one['bits']:6.2f} {one['null_95']:7.2f} {one['p']:6.3f}" for name, one in rows.items()]
     distance, success = found["distance"], found["success"]
     lines += [
-        f"  as much as {found['behaviours']:.1f} behaviours that never mix",
+        f"  equivalent to {found['behaviours']:.1f} distinct behaviours",
         "",
         f"distance of members, 0 to 1: sub-goals {distance['subgoals']:.2f}, skills {distance['skills']:.2f}, "
         f"events {distance['events']:.2f}",

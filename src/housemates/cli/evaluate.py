@@ -12,6 +12,7 @@ from housemates.cli.homes import SplitName, TaskName
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from housemates.evaluation.metrics import Rows
     from housemates.evaluation.protocol import Line
 
 CROSSPLAY = Path("crossplay.parquet")
@@ -39,10 +40,10 @@ def evaluate(
     """Let an agent play every episode with every partner, and write one row per game; of a run, a few games as recordings.
 
     For a run: its agent with the partners of its training, with all held-out partners of the task, and the controls: the
-    agent blind to its partner, a scripted solo robot, a random partner. A run without a coordination agent (gt_coord, solo)
-    plays as a team, a best response with its partner alone. With --agents and --partners: any of them with any, such as
-    script/noop, random, RUN/3, RUN/z5, RUN/agent; --agents alone meet the holdouts. Interrupted, it keeps the games that were
-    played, and the same command goes on with the others.
+    agent blind to its partner, a scripted solo robot, a random partner. A run without a coordination agent (gt_coord) plays as
+    a team, a best response with its partner, and a robot that was trained alone (solo) plays alone. With --agents and
+    --partners: any of them with any, such as script/noop, random, RUN/3, RUN/z5, RUN/agent; --agents alone meet the holdouts.
+    Interrupted, it keeps the games that were played, and the same command goes on with the others.
 
     Args:
         run: The folder of a run that is complete.
@@ -79,12 +80,30 @@ def evaluate(
     show(done.summary)
     if not done.zero_shot:
         print("note: this agent was trained with holdouts (zero_shot = false); its rows with them are no zero-shot results")
-    for note in warnings(rows_of(done.rows)):
+    rows = rows_of(done.rows)
+    for line in near_best(rows):
+        print(line)
+    for note in warnings(rows):
         print(f"note: {note}")
     print(f"{done.rows.num_rows} rows: {done.file}")
     if done.recordings is not None:
         print(f"some of the games to look at: housemates watch {done.recordings}")
     print(f"next: housemates report {done.file if run is None else run}")
+
+
+def near_best(rows: Rows) -> list[str]:
+    """BR-Prox of every agent that met held-out partners whose best response is known, as lines."""
+    from housemates.evaluation.bounds import known_bounds
+    from housemates.evaluation.metrics import proximity
+
+    best, found = known_bounds(rows), []
+    for agent in rows.only(evaluation="zsc").distinct("agent"):
+        near = proximity(rows.only(evaluation="zsc", agent=agent), best)
+        if near.partners:
+            many = f"{near.partners} of {near.partners + near.left_out} partners have a best response"
+            above = f", {near.exceeded} of them are exceeded" if near.exceeded else ""
+            found.append(f"BR-Prox of {agent}: {near.value:.2f} ({many}{above})")
+    return found
 
 
 def show(lines: Sequence[Line]) -> None:

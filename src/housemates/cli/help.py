@@ -17,7 +17,7 @@ KINDS = {int: "N", float: "X", Path: "PATH", str: "NAME"}
 TOPICS = {
     "Start here": ("info", "prepare", "watch", "play"),
     "Train": ("train", "partners", "holdouts"),
-    "Evaluate": ("evaluate", "report", "submit", "diversity", "mind", "benchmark", "validity"),
+    "Evaluate": ("evaluate", "report", "submit", "diversity", "mind", "benchmark", "study", "validity"),
     "Data": ("homes", "episodes", "data", "export", "games", "hub", "speed"),
 }
 """The commands by what a person wants."""
@@ -38,6 +38,7 @@ NEXT = {
     "report": "open the page that it names; housemates watch RUN",
     "submit": "commit the folder of the entry, and send it as a pull request",
     "benchmark": "housemates watch FOLDER/runs/RUN",
+    "study": "read FOLDER/study.md; housemates report FOLDER/CONDITION/runs/RUN",
     "watch": "housemates play",
     "play": "housemates games list",
     "games": "housemates export --games games --out people",

@@ -33,12 +33,12 @@ def list_holdouts(folders: Positional[tuple[Path, ...]] = (), /, task: TaskName 
         task: Only those of one task.
     """
     from housemates.evaluation import competence, suite
-    from housemates.evaluation.holdouts import learned_holdouts, runs_in
+    from housemates.evaluation.holdouts import runs_in, suite_of
     from housemates.tasks.tasks import TASKS
 
     measured = competence.read()
     for name in [task] if task else list(TASKS):
-        told, families = measured.get(name, {}), suite.by_family(learned_holdouts(name, folders))
+        told, families, gone = measured.get(name, {}), suite_of(name, folders), suite.dropped_of(name)
         count = sum(map(len, families.values()))
         print(f"{name}: suite version {suite.VERSION}, {count} partners; {how_measured(told)}")
         for family in suite.FAMILIES:
@@ -46,6 +46,8 @@ def list_holdouts(folders: Positional[tuple[Path, ...]] = (), /, task: TaskName 
             print(f"  {family.name} ({family.meaning}): {len(there) or 'nobody yet'}")
             for line in table([partner_row(p, told.get("partners", {}).get(p.name, {})) for p in there]):
                 print(f"    {line}")
+        if gone:
+            print(f"  not in the suite, since they behave like another one: {', '.join(f'{p} ({q})' for p, q in gone.items())}")
     for folder in folders:
         for run in runs_in(folder):
             if not RunFolder(run).complete():
@@ -64,6 +66,7 @@ def partner_row(partner: Agent, rates: Mapping[str, float]) -> tuple[str, ...]:
     """One partner as cells: name, what is known of its training, rates, a bar."""
     meta = partner.meta
     trained = f"{meta.get('observations', '?')}, seed {meta.get('seed', '?')}, {meta.get('decisions', 0):,} decisions"
+    trained += f", {meta['preference']}" if meta.get("preference") else ""
     rates = {**{name: meta[name] for name in ("alone", "mate") if name in meta and not partner.disturbed}, **rates}
     cells = [f"{word} {share(rates.get(name))}" for word, name in WORDS.items()]
     return partner.name, "script" if partner.kind == "script" else trained, *cells, bar(rates.get("probe"))
@@ -114,9 +117,9 @@ def measure(
         out: The file; default: the one of the package, which `housemates holdouts` shows.
     """
     from housemates.agents.agent import resolve
-    from housemates.evaluation import competence, suite
+    from housemates.evaluation import competence
     from housemates.evaluation.crossplay import check_count
-    from housemates.evaluation.holdouts import learned_holdouts
+    from housemates.evaluation.holdouts import suite_of
     from housemates.io import check_place
     from housemates.speed.measure import commit
     from housemates.tasks.tasks import TASKS
@@ -127,7 +130,7 @@ def measure(
     for name in [task] if task else list(TASKS):
         played = load_set(name, split, homes)
         check_count(episodes, played)
-        partners = [p for family in suite.by_family(learned_holdouts(name, folders)).values() for p in family]
+        partners = [p for family in suite_of(name, folders).values() for p in family]
         agent = resolve(probe, name)[0] if probe else competence.probe_of(name)
         workers = threads or len(os.sched_getaffinity(0))
         with progress(f"games of {name}") as report:
@@ -204,19 +207,47 @@ def train_holdouts(
 
 
 def ship(runs: Positional[tuple[Path, ...]], /, members: tuple[int, ...] = (), root: Path | None = None) -> None:
-    """Copy the members of trained holdouts into the package, for maintainers.
+    """Copy the members of trained holdouts into the package, for maintainers: pairs, populations, preferences.
+
+    Every policy is copied once, as float32 safetensors, and a policy with latents is one file for all of them. What the package
+    has already, or has no room for, is refused.
 
     Args:
         runs: Folders of holdouts.
         members: Only these of each run; a policy with latents is copied with all of them.
         root: Another folder than the package's `agents`.
     """
-    from housemates.evaluation.holdouts import runs_in
+    from housemates.agents.agent import latents
+    from housemates.evaluation.holdouts import MOST_BYTES, runs_in, shipped_bytes
     from housemates.evaluation.holdouts import ship as copy
+    from housemates.evaluation.suite import family_of
 
     for run in [run for folder in runs for run in runs_in(folder)]:
         for place in copy(run, root, members):
-            print(f"{place} ({sum(f.stat().st_size for f in place.iterdir()) / 1000:.0f} kB)")
+            found = latents(place, place.name)
+            many = f"{len(found)} partners of the family {family_of(found[0])}" if len(found) > 1 else family_of(found[0])
+            print(f"{place}: {many}, {sum(f.stat().st_size for f in place.iterdir()) / 1000:.0f} kB")
+    print(f"{shipped_bytes(root) / 1e6:.1f} of at most {MOST_BYTES / 1e6:.0f} MB of policies in the package")
+
+
+def bounds(rows: Positional[tuple[Path, ...]], /, out: Path | None = None) -> None:
+    """Put the success of best responses into the package, for BR-Prox wherever the same games are played; for maintainers.
+
+    Args:
+        rows: Files of rows that `housemates holdouts best-responses` wrote.
+        out: The file; default: the one of the package.
+    """
+    from housemates.evaluation.bounds import FILE, write_bounds
+    from housemates.evaluation.metrics import rows_of
+    from housemates.evaluation.rows import read_rows
+    from housemates.io import check_place
+
+    if not rows:
+        raise ValueError("whose bounds? - give rows of best responses, such as best_responses/tidy_house/episodes.parquet")
+    check_place(out or FILE)
+    for (task, split), count in write_bounds(rows_of(read_rows(rows)), out).items():
+        print(f"{task}, {split}: {count} partners have a best response")
+    print(out or FILE)
 
 
 def pack(partners: Positional[tuple[str, ...]], /, out: Path, task: TaskName | None = None) -> None:

@@ -29,6 +29,7 @@ from tyro.constructors import PrimitiveConstructorSpec
 from tyro.extras import SubcommandApp
 
 from housemates import __version__
+from housemates.cli import audit as cli_audit
 from housemates.cli import best_responses as cli_responses
 from housemates.cli import clone as cli_clone
 from housemates.cli import data as cli_data
@@ -46,6 +47,7 @@ from housemates.cli import partners as cli_partners
 from housemates.cli import report as cli_report
 from housemates.cli import series as cli_series
 from housemates.cli import speed as cli_speed
+from housemates.cli import study as cli_study
 from housemates.cli import submit as cli_submit
 from housemates.cli import train as cli_train
 from housemates.cli import watch as cli_games
@@ -327,11 +329,13 @@ def commands() -> Commands:
     holdouts = {
         "list": cli_holdouts.list_holdouts,
         "measure": cli_holdouts.measure,
+        "audit": cli_audit.audit,
         "train": cli_holdouts.train_holdouts,
         "ship": cli_holdouts.ship,
         "pack": cli_holdouts.pack,
         "serve": cli_holdouts.serve,
         "best-responses": cli_responses.best_responses,
+        "bounds": cli_holdouts.bounds,
     }
     hub = {"push": cli_hub.push, "pull": cli_hub.pull, "list": cli_hub.list_shared}
     games = {"list": cli_games.list_games, "export": cli_games.export_games}
@@ -349,7 +353,7 @@ def commands() -> Commands:
             "Agents that can act: list them, print model cards, let any of them play together.", partners, lists=True
         ),
         "holdouts": Group(
-            "Partners of the zero-shot evaluation: list them, train more, train best responses.", holdouts, lists=True
+            "Partners of the zero-shot evaluation: list and audit them, train more, train best responses.", holdouts, lists=True
         ),
         "diversity": cli_diversity.diversity,
         "mind": cli_mind.mind,
@@ -357,6 +361,7 @@ def commands() -> Commands:
         "report": cli_report.report,
         "submit": cli_submit.submit,
         "benchmark": cli_benchmark.benchmark,
+        "study": cli_study.study,
         "watch": cli_watch.watch,
         "play": cli_play.play,
         "hub": Group("Share runs, agents and rows: on the Hugging Face Hub, or in a folder.", hub),

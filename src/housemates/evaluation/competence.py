@@ -34,7 +34,7 @@ def probe_of(task: str) -> Agent:
     """The agent that partners of a task are probed with: the package's agent that sees the ground truth, else the script that
     does everything."""
     known = [p for p in registry.shipped() if p.meta.get("task") == task and p.meta.get("observations") == "state"]
-    agents = [p for p in known if not registry.is_holdout(p)]
+    agents = [p for p in known if not registry.is_holdout(p) and int(p.meta.get("robots", 2)) > 1]
     trained = [p for p in agents if p.meta.get("method") != "gt_coord"]
     return (trained or agents or [registry.scripted("solo")])[0]
 

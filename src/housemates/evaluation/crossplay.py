@@ -13,7 +13,7 @@ import numpy as np
 
 from housemates.agents import agent as registry
 from housemates.agents.actors import Actor, check_robots, inference, load_actors
-from housemates.agents.agent import Agent
+from housemates.agents.agent import Agent, run_name
 from housemates.evaluation import suite
 from housemates.evaluation.holdouts import budget, origin, run_of
 from housemates.evaluation.play import Played, play
@@ -173,13 +173,20 @@ def solo_steps(
     if episodes.spawn is None or not np.isfinite(episodes.spawn[:, :robots]).all():
         return found
     for r in range(robots):
-        # The lone robot is robot 0: every episode's starts are turned until robot r's is the first.
-        moved = replace(episodes, spawn=np.roll(episodes.spawn, -r, axis=1))
-        there = world.episodes.copy()
-        there["spawn"] = np.roll(there["spawn"], -r, axis=1)
-        lone = play(moved, homes, [["solo"]], rules, which=which, world=world._replace(episodes=there), threads=threads)
+        moved, there = started(episodes, world, r)
+        lone = play(moved, homes, [["solo"]], rules, which=which, world=there, threads=threads)
         found[:, r] = np.where(lone.outcome == SUCCESS, lone.steps, -1)
     return found
+
+
+def started(episodes: Episodes, world: World, robot: int) -> tuple[Episodes, World]:
+    """Episodes in which a lone robot, always robot 0, starts where one of several robots would."""
+    if episodes.spawn is None:
+        raise ValueError(f"episodes of {episodes.split} store no starts, so nobody can be compared there - use another --split")
+    # Every episode's starts are turned until that robot's is the first.
+    there = world.episodes.copy()
+    there["spawn"] = np.roll(there["spawn"], -robot, axis=1)
+    return replace(episodes, spawn=np.roll(episodes.spawn, -robot, axis=1)), world._replace(episodes=there)
 
 
 def pair_rows(
@@ -228,13 +235,6 @@ def method_of(agent: Agent) -> str:
     """What made an agent, as rows name it; one that looks ahead is another method, so that tables have rows of its own."""
     method = agent.script or agent.meta.get("method", agent.kind)
     return method if agent.look_ahead is None else f"{method} + {agent.look_ahead.title}"
-
-
-def run_name(partner: Agent) -> str:
-    """What trained a partner: its run; a script or a function by its own name."""
-    if not partner.trained:
-        return partner.name
-    return str(partner.meta.get("run") or partner.name.rpartition("/")[0] or partner.name)
 
 
 def _joined(words: Iterable[str]) -> str:

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING
 from housemates.agents import agent as registry
 from housemates.agents.agent import Agent, looking, resolve_all
 from housemates.envs.loading import load_homes, load_set, progress
+from housemates.evaluation.alone import alone_rows, plays_alone
 from housemates.evaluation.crossplay import Pair, check_count, crossplay, pair_up
 from housemates.evaluation.holdouts import holdouts as all_holdouts
 from housemates.evaluation.holdouts import named_partners, run_of
-from housemates.evaluation.protocol import Line, agent_pairs, run_pairs
+from housemates.evaluation.protocol import Line, agent_pairs, run_pairs, team_pairs
 from housemates.evaluation.protocol import summary as summarise
 from housemates.evaluation.recordings import save_examples
 from housemates.evaluation.resume import Kept, kept_beside
@@ -98,12 +99,14 @@ def evaluate(
     played = load_set(what, split, homes, not quiet)
     workers = threads or len(os.sched_getaffinity(0))
     check_count(episodes, played)
-    kept = kept_beside(file, pairs, played, homes, rules, episodes, seed, greedy) if pairs and file else None
+    settings = {"count": episodes, "seed": seed, "greedy": greedy, "threads": workers}
+    lone = [pair.agent for pair in pairs if not pair.partners]
+    kept = kept_beside(file, pairs, played, homes, rules, episodes, seed, greedy) if pairs and file and not lone else None
     with interruptible(kept), progress("evaluation", not quiet) as report:
-        rows = crossplay(
-            pairs, played, homes, rules,
-            count=episodes, seed=seed, greedy=greedy, threads=workers, kept=kept, progress=report,
-        )  # fmt: skip
+        if lone:
+            rows = alone_rows(lone, played, homes, rules, **settings, progress=report)
+        else:
+            rows = crossplay(pairs, played, homes, rules, **settings, kept=kept, progress=report)
     recordings = None
     if file is not None:
         write_rows(file, rows)
@@ -232,6 +235,8 @@ def of_list(
         raise ValueError("the agents do not say what they were trained for - add --task")
     resolve_all(agents, what)
     rules = common_rules([run for p in found if (run := run_of(p)) is not None])
+    if all(map(plays_alone, found)) and not partners:
+        return what, rules, [pair for agent in found for pair in team_pairs([agent])]
     met = held_out(what, partners, folders)
     if partners and not all(map(is_suite, partners)):
         pairs = pair_up(found, met, robots=robots)

@@ -16,13 +16,15 @@ import numpy as np
 
 from housemates.agents import agent as registry
 from housemates.agents.actors import load_actors
-from housemates.agents.agent import HOLDOUT_SCRIPTS, Agent
+from housemates.agents.agent import HOLDOUT_SCRIPTS, LATENTS, Agent
 from housemates.config import to_json
 from housemates.evaluation import suite
+from housemates.evaluation.metrics import ALONE
 from housemates.evaluation.play import play
 from housemates.evaluation.rows import BUDGETS, UNKNOWN, read_rows
 from housemates.homes.home import Home
 from housemates.io import read_json, write_json, write_whole
+from housemates.methods.hidden_utility import PREFERENCES
 from housemates.policies.checkpoint import config_of, load_policy, read_description, save_policy
 from housemates.run_folder import RunFolder, is_held_out, is_policy, policies_below, run_around, runs_below
 from housemates.runs.run import Run, read
@@ -37,11 +39,11 @@ def run_of(partner: Agent) -> Path | None:
 
 
 def origin(agent: Agent) -> dict[str, Any]:
-    """Columns of `evaluation.rows` that are known of an agent's training: preset, pixels, and the budgets of both stages.
+    """Columns of `evaluation.rows` that are known of an agent's training: preset, homes, pixels, the budgets of both stages.
 
     pixels: the side of its pictures, 0 if it sees none. Who was not trained (a script) has budgets of 0.
     """
-    return {"preset": _preset(agent), "pixels": _pixels(agent)} | _budgets(agent)
+    return {"preset": _preset(agent), "trained_in": _trained_in(agent), "pixels": _pixels(agent)} | _budgets(agent)
 
 
 def budget(agent: Agent) -> int:
@@ -54,6 +56,13 @@ def _preset(agent: Agent) -> str:
     if "preset" in agent.meta or run is None:
         return str(agent.meta.get("preset", ""))
     return str(RunFolder(run).read_config().get("preset", ""))
+
+
+def _trained_in(agent: Agent) -> str:
+    run = run_of(agent)
+    if "trained_in" in agent.meta or run is None:
+        return str(agent.meta.get("trained_in", ""))
+    return str(RunFolder(run).read_config().get("split", ""))
 
 
 def _pixels(agent: Agent) -> int:
@@ -95,22 +104,27 @@ def _population(agent: Agent, unit: str) -> int:
 
 INDEX = "index.json"
 """Lists, for people, every policy that comes with the package."""
+MOST_BYTES = 40_000_000
+"""What all policies of the package may take together."""
 
 
 def ship_agent(run: Path, root: Path | None = None) -> Path:
-    """Copy the coordination agent of a run that was evaluated on dev into the package (or another root), as an example;
-    returns its folder. Its success there, with the partners of its training and with held-out ones, is written down with it."""
+    """Copy the coordination agent of a run that was evaluated on dev, or its robot that works alone, into the package (or
+    another root), as an example; returns its folder. Its success there, with the partners of its training and with held-out
+    ones, or alone, is written down with it."""
     played = RunFolder(run).rows("dev")
     if not played.is_file():
         raise FileNotFoundError(f"{run} was not evaluated on dev - run: housemates evaluate {run} --split dev")
-    agent, settings = registry.agent(run), read(run)
+    settings = read(run)
+    agent = registry.population(run)[0] if settings.robots == 1 else registry.agent(run)
     if settings.method == registry.BEST_RESPONSE:
         raise ValueError(f"{run} is a best response, a measure for others - ship agents that meet held-out partners")
     rows = read_rows(played).select(["evaluation", "success"]).to_pydict()
     name = f"{settings.method}-{settings.task}-{agent.meta['observations']}-{settings.training.seed}"
     meta = agent.meta | {"preset": settings.preset, "run": name, "split": "dev", "decisions": budget(agent)}
+    meta |= {"trained_in": settings.split}
     meta |= {what: origin(agent)[what] for what in BUDGETS}
-    for kind in ("train_pop", "zsc"):
+    for kind in ("train_pop", "zsc", ALONE):
         games = [won for what, won in zip(rows["evaluation"], rows["success"], strict=True) if what == kind]
         if games:
             meta[kind] = round(sum(games) / len(games), 4)
@@ -121,10 +135,29 @@ def ship_policy(source: Path, place: Path | str, meta: dict[str, Any], root: Pat
     """Copy one policy to a place in the package, with what is known of it, and list it in the index."""
     root = root or registry.SHIPPED
     left_out = ("sha256", "robots", "holdout", "zero_shot", "stage")
-    told = read_description(source)["meta"] | {k: v for k, v in meta.items() if k not in left_out}
+    described = read_description(source)
+    _check_room(root, root / place, described["weights"])
+    told = described["meta"] | {k: v for k, v in meta.items() if k not in left_out}
     save_policy(root / place, load_policy(source), told)
     write_index(root)
     return root / place
+
+
+def shipped_bytes(root: Path | None = None) -> int:
+    """What all files of the package's policies take."""
+    return sum(file.stat().st_size for file in (root or registry.SHIPPED).rglob("*") if file.is_file())
+
+
+def _check_room(root: Path, place: Path, weights: dict[str, Any]) -> None:
+    """Refuse a policy that the package has under another name, or has no room for."""
+    there = {folder: read_description(folder)["weights"] for folder in policies_below(root)}
+    twin = next((folder for folder, known in there.items() if folder != place and known["sha256"] == weights["sha256"]), None)
+    if twin is not None:
+        raise ValueError(f"the package has these weights already, as {twin.relative_to(root)} - ship each policy once")
+    size = shipped_bytes(root) - there.get(place, {"bytes": 0})["bytes"] + weights["bytes"]
+    if size > MOST_BYTES:
+        most = f"{size / 1e6:.1f} MB of policies in the package, more than {MOST_BYTES / 1e6:.0f}"
+        raise ValueError(f"{place.name} would make it {most} - ship fewer members, or share them: housemates hub push")
 
 
 def write_index(root: Path) -> None:
@@ -132,7 +165,9 @@ def write_index(root: Path) -> None:
     found = {}
     for place in policies_below(root):
         described = read_description(place)
-        facts = {"bytes": described["weights"]["bytes"], "sha256": described["weights"]["sha256"]}
+        family = suite.family_of(registry.learned(place, place.name))
+        facts = {"family": family} if family else {}
+        facts |= {"bytes": described["weights"]["bytes"], "sha256": described["weights"]["sha256"]}
         found[place.relative_to(root).as_posix()] = dict(sorted(described["meta"].items())) | facts
     write_whole(root / INDEX, (json.dumps(found, indent=1) + "\n").encode())
 
@@ -141,6 +176,8 @@ PAIRS = "gt_coord_state"
 """The family of the pairs that are met if nothing is said."""
 METHOD = "gt_coord"
 """How the paper's learned holdouts are trained (section 5.2)."""
+PREFERENCE = "preference"
+"""The entry of what is known of a policy that names what it prefers beside the task."""
 COMPETENCE = ("alone", "alone_subgoals", "mate")
 """Success of a member by itself in the home, the share of the sub-goals it achieves there (a robot that has learned to leave
 half of the work to its mate achieves half of them), and its success with the mate."""
@@ -173,13 +210,20 @@ def holdouts(task: str, folders: Sequence[Path | str] = ()) -> list[Agent]:
     return scripted_holdouts() + ours + theirs
 
 
+def suite_of(task: str, folders: Iterable[Path | str] = (), everybody: bool = False) -> dict[str, list[Agent]]:
+    """The held-out suite of a task by family, empty families too; everybody: also those that the audit has dropped."""
+    families = suite.by_family(learned_holdouts(task, folders))
+    return families if everybody else suite.without(families, suite.dropped_of(task))
+
+
 def named_partners(texts: Sequence[str], task: str, folders: Sequence[Path | str] = ()) -> list[Agent]:
     """Whom texts mean, as `agents.resolve_all`; suite, suite/paper and suite/FAMILY mean held-out partners of the task."""
     found: list[Agent] = []
     for text in texts:
-        known = learned_holdouts(task, folders) if suite.is_suite(text) else []
-        meant = suite.members(text, known, holdouts(task, folders)) if suite.is_suite(text) else registry.resolve(text, task)
-        found += meant
+        if suite.is_suite(text):
+            found += suite.members(text, suite_of(task, folders), holdouts(task, folders))
+        else:
+            found += registry.resolve(text, task)
     return registry.distinct(found)
 
 
@@ -194,11 +238,13 @@ def runs_in(folder: Path | str) -> list[Path]:
 def members(run: Path) -> list[Agent]:
     """The members of a run, with what its mark says of them."""
     told = read_mark(run).get("members", [])
-    recipe = recipe_hash(read(run))
-    found = []
+    settings = read(run)
+    recipe, found = recipe_hash(settings), []
     for k, partner in enumerate(registry.population(run)):
         more = told[k] if k < len(told) else {}
         more = more | {"recipe": recipe, "run": run.resolve().name, "member": k, "holdout": True}
+        if settings.method == "hidden_utility" and partner.kind == "latent":
+            more |= {PREFERENCE: PREFERENCES[partner.latent].name}
         found.append(dataclasses.replace(partner, meta=partner.meta | more))
     return found
 
@@ -266,13 +312,17 @@ def ship(run: Path, root: Path | None = None, chosen: Sequence[int] = ()) -> lis
         raise ValueError(f"{run} has no member {wrong[0]} - choose from 0 to {len(found) - 1}")
     places = []
     shared = {k: told[k] for k in ("split", "episodes")}
-    for partner in {p.path: p for p in reversed([found[k] for k in chosen] or found)}.values():
+    # The mark comes first: nothing that is shipped as a holdout is ever without it.
+    mark((root or registry.SHIPPED) / settings.task / "holdouts", {"members": []})
+    for partner in list({p.path: p for p in reversed([found[k] for k in chosen] or found)}.values())[::-1]:
         meta = {"method": settings.method, "preset": settings.preset} | partner.meta | shared
         if partner.kind == "latent":
-            # These are numbers of one latent.
-            meta = {name: value for name, value in meta.items() if name not in (*COMPETENCE, "member", "success")}
+            # What is known of a single latent stands in the list of all of them.
+            own = (*COMPETENCE, PREFERENCE, "member", "success")
+            shared_by_all = {name: value for name, value in meta.items() if name not in own}
+            each = [{name: p.meta[name] for name in own[:-2] if name in p.meta} for p in found if p.path == partner.path]
+            meta = shared_by_all | {LATENTS: each}
         number = "" if partner.kind == "latent" else f"-{partner.meta['member']}"
         place = Path(settings.task) / "holdouts" / f"{run.resolve().name}{number}"
         places.append(ship_policy(Path(partner.path), place, meta, root))
-    mark((root or registry.SHIPPED) / settings.task / "holdouts", {"members": []})
     return places

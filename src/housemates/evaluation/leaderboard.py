@@ -17,7 +17,7 @@ import numpy as np
 
 from housemates import __version__
 from housemates.config import from_json, to_json
-from housemates.evaluation.holdouts import holdouts, learned_holdouts
+from housemates.evaluation.holdouts import holdouts, suite_of
 from housemates.evaluation.metrics import Rows, by_partner, learned, mean_over_partners, per_run, rows_of, scripted
 from housemates.evaluation.metrics import worst_partners as worst_of
 from housemates.evaluation.rows import UNKNOWN, join_rows, read_rows, write_rows
@@ -276,7 +276,7 @@ def _track(rows: Rows) -> tuple[str, list[str]]:
     """Whom the rows count with, and their names: the whole suite if all of it was met, else the paper's partners."""
     task, met = str(rows["task"][0]), set(rows.distinct("partner"))
     paper = [partner.name for partner in holdouts(task)]
-    everybody = [partner.name for partner in members(SUITE, learned_holdouts(task), ())]
+    everybody = [partner.name for partner in members(SUITE, suite_of(task), ())]
     if met.issuperset(everybody):
         return SUITE, everybody
     missing = [name for name in paper if name not in met]

@@ -29,6 +29,10 @@ GAINS = ("success", "failures", "actual")
 """How episodes enter the efficiency gain: only successful ones; all, failures as HORIZON steps; all as long as they were."""
 MEMBER = re.compile(r"/(agent|z?\d+)$")
 """The last piece of the name of a member or agent of a run."""
+ALONE = "alone"
+"""Evaluation of agents that play alone in the home."""
+REFERENCES = {"solo_steps": "scripted solo robot", "learned_solo_steps": "learned solo agent"}
+"""Columns with the steps that a lone robot needs from the agent's start, -1 where it fails or was not asked for."""
 TEAM = "gt_coord"
 """Method of teams that were trained together."""
 SHIPPED = re.compile(r"^\w+/(?:examples|holdouts)/(.+)-\d+$")
@@ -42,7 +46,8 @@ class Rows:
     """Rows of an evaluation as one numpy array [N] per column; `subgoals` is int8 [N, 6], -1 beyond the task's own.
 
     Beside the columns of `evaluation.rows` there is `agent_run`: the agent's name without its place in the run, so that
-    members of one training count as one sample. Words are kept as numbers, since a whole benchmark has many rows.
+    members of one training count as one sample; and `learned_solo_steps`, from the rows of evaluation `alone` among them. Words
+    are kept as numbers, since a whole benchmark has many rows.
     """
 
     columns: dict[str, np.ndarray]
@@ -102,7 +107,23 @@ def rows_of(table: pa.Table) -> Rows:
     ]
     words["agent_run"], which = np.unique(np.array(runs, str), return_inverse=True)
     columns["agent_run"] = which[columns["agent"]] if len(table) else columns["agent"]
+    columns["learned_solo_steps"] = _learned_solo_steps(Rows(columns, words))
     return Rows(columns, words)
+
+
+def _learned_solo_steps(rows: Rows) -> np.ndarray:
+    """Steps [N] float that agents of the method `solo` need alone from the agent's start in the same episode: the mean over
+    those that succeed, -1 if there is none."""
+    alone = rows.only(evaluation=ALONE, method="solo")
+    found: dict[tuple[int, int, int], list[int]] = {}
+    where = ("environment", "episode", "robot")
+    for steps, success, *key in zip(alone["steps"], alone["success"], *(alone.columns[n] for n in where), strict=True):
+        if success:
+            found.setdefault(tuple(key), []).append(int(steps))
+    if not found:
+        return np.full(len(rows), -1.0)
+    mean = {key: float(np.mean(steps)) for key, steps in found.items()}
+    return np.array([mean.get(key, -1.0) for key in zip(*(rows.columns[name].tolist() for name in where), strict=True)])
 
 
 def run_of(agent: str, method: str) -> str:
@@ -143,15 +164,15 @@ def learned(rows: Rows) -> Rows:
     return rows.only(partner_kind=LEARNED)
 
 
-def efficiency_gain(rows: Rows, kind: str = "success", horizon: int = HORIZON) -> float:
-    """L1 / L2 - 1: mean steps of the scripted solo robot over mean steps of the team, on the same episodes (spec 11.3).
+def efficiency_gain(rows: Rows, kind: str = "success", horizon: int = HORIZON, reference: str = "solo_steps") -> float:
+    """L1 / L2 - 1: mean steps of a lone robot over mean steps of the team, on the same episodes (spec 11.3).
 
     kind, one of GAINS, says which episodes count and how long a failure is. With `success` both must have succeeded.
-    nan where no episode counts, or where the solo robot's time was not asked for.
+    reference, one of REFERENCES, says who the lone robot is. nan where no episode counts, or where its time was not asked for.
     """
     if kind not in GAINS:
         raise ValueError(f"no efficiency gain '{kind}' - choose one of: {', '.join(GAINS)}")
-    solo, steps, success = (rows[name].astype(float) for name in ("solo_steps", "steps", "success"))
+    solo, steps, success = (rows[name].astype(float) for name in (reference, "steps", "success"))
     known = solo >= 0
     if not known.any():
         return np.nan

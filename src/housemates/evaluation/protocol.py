@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from housemates.agents import agent as registry
-from housemates.agents.agent import BEST_RESPONSE, TRAINED, Agent
-from housemates.evaluation.crossplay import Pair, controls, identity, pair_up, run_name, trained_with
-from housemates.evaluation.metrics import TEAM, WORST
+from housemates.agents.agent import BEST_RESPONSE, TRAINED, Agent, run_name
+from housemates.evaluation.crossplay import Pair, controls, identity, pair_up, trained_with
+from housemates.evaluation.metrics import ALONE, TEAM, WORST
 from housemates.run_folder import RunFolder
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 ENDS = ("success", "collision", "timeout")
 """How games end, in the order of a line of the summary."""
 TITLES = {"train_pop": "with the partners of its training", "zsc": "zero-shot, with held-out partners", "human": "with people"}
-TITLES |= {"best_response": "best response to its partner"}
+TITLES |= {"best_response": "best response to its partner", ALONE: "alone in the home, from the start of each robot"}
 WORDS = {
     "blind": "the agent cannot sense its partner",
     "random": "the partner acts at random",
@@ -60,7 +60,12 @@ def agent_pairs(
 
 
 def team_pairs(team: Sequence[Agent]) -> list[Pair]:
-    """Members of a run without coordination agent: each of them once as the agent, the others as its partners."""
+    """Members of a run without coordination agent: each of them once as the agent, the others as its partners.
+
+    One that was trained alone has no partners (see `evaluation.alone`).
+    """
+    if len(team) == 1:
+        return [Pair(team[0], (), ALONE)]
     return [Pair(member, (*team[:k], *team[k + 1 :]), "train_pop", zero_shot=False) for k, member in enumerate(team)]
 
 

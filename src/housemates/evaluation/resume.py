@@ -22,6 +22,7 @@ import numpy as np
 
 from housemates.homes.home import Home
 from housemates.io import write_whole
+from housemates.lookahead.mind import FILE, FOLDER
 from housemates.parallel import kernel_sources
 from housemates.run_folder import DESCRIPTION
 from housemates.sim.rules import Reward, Rules
@@ -121,6 +122,8 @@ def kept_beside(
         digest.update(repr(partner.look_ahead).encode() + partner.disturbed.encode())
         if partner.trained:
             digest.update((Path(partner.path) / DESCRIPTION).read_bytes())
+            if (mind := Path(partner.path) / FOLDER / FILE).is_file():
+                digest.update(mind.read_bytes())  # it has the checksum of the weights
     package = Path(__file__).parents[1]
     acting = (path for name in ("agents", "fused", "lookahead", "policies") for path in sorted(package.glob(f"{name}/*.py")))
     for source in (package / "evaluation" / "play.py", *acting):

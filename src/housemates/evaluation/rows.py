@@ -18,10 +18,10 @@ from housemates.io import reading, write_whole
 if TYPE_CHECKING:
     import pyarrow as pa
 
-EVALUATIONS = ("train_pop", "zsc", "crossplay", "control", "human", "best_response", "series")
+EVALUATIONS = ("train_pop", "zsc", "crossplay", "control", "human", "best_response", "series", "alone")
 """train_pop: with the partners the agent was trained with; zsc: with holdouts; crossplay: any list with any list; control:
 see CONTROLS; human: a person at the other robot; best_response: agents that know their one partner, a measure for others;
-series: several games in a row with the same partner."""
+series: several games in a row with the same partner; alone: the agent alone in the home, from the start of each robot."""
 CONTROLS = ("", "blind", "solo", "random")
 """What is special about a row of evaluation `control`: `blind`, the agent cannot sense its partner; `solo`, a script that does
 the whole task takes the agent's place; `random`, the partner draws its actions. Empty in all other rows."""
@@ -43,6 +43,7 @@ COLUMNS = {
     "agent_seed": "int64",
     "observations": "string",
     "decisions": "int64",
+    "trained_in": "string",
     "preset": "string",
     "pixels": "int32",
     "stage1_decisions": "int64",
@@ -81,20 +82,29 @@ COLUMNS = {
 """Name and type of every column, in order.
 
 decisions: of the agent's training, over both stages; stage1_*, stage2_*: decisions and simulation steps (of all homes) of
-either stage. preset: what the agent was trained by; pixels: the side of its pictures, 0 if it sees none. partner_run: names
-whatever trained the partner, so that members of one run can be counted as one sample. zero_shot: whether the partner had no
-part in the agent's training. family, suite: the partner's family in the held-out suite and the suite's version, 0 for partners
-outside of it. episode: index into the split. lacks: what the files of the homes lack. robot: which one the agent moved. total:
-the paper's literal return. subgoals: one entry per sub-goal of the task.
-idle_*: steps in which nothing was done, distance_*: metres driven; of all partners together. solo_steps: what the scripted
-solo robot needs alone from the same start, -1 where it does not succeed or was not asked for. inference: what computed the
-networks' decisions, `fused`, `torch` or `both` (see `agents.actors.inference`); empty if not known or no network decided.
-game: the number of the game among those with the same partner, from 0, -1 where games are not in a series. keeps_memory:
-whether the agent remembers the earlier games of its series.
+either stage. trained_in: the split of the homes of its training. preset: what the agent was trained by; pixels: the side of
+its pictures, 0 if it sees none. partner_run: names whatever trained the partner, so that members of one run can be counted as
+one sample. zero_shot: whether the partner had no part in the agent's training. family, suite: the partner's family in the
+held-out suite and the suite's version, 0 for partners outside of it. episode: index into the split. lacks: what the files of
+the homes lack. robot: which one the agent moved. total: the paper's literal return. subgoals: one entry per sub-goal of the
+task. idle_*: steps in which nothing was done, distance_*: metres driven; of all partners together. solo_steps: what the
+scripted solo robot needs alone from the same start, -1 where it does not succeed or was not asked for. inference: what
+computed the networks' decisions, `fused`, `torch` or `both` (see `agents.actors.inference`); empty if not known or no network
+decided. game: the number of the game among those with the same partner, from 0, -1 where games are not in a series.
+keeps_memory: whether the agent remembers the earlier games of its series.
 """
 
-LATER = {"preset": "", "pixels": UNKNOWN, "inference": "", "lacks": "", "family": "", "suite": UNKNOWN, "game": -1}
-LATER |= dict.fromkeys(BUDGETS, UNKNOWN) | {"keeps_memory": False}
+LATER = {
+    "trained_in": "",
+    "preset": "",
+    "pixels": UNKNOWN,
+    "inference": "",
+    "lacks": "",
+    "family": "",
+    "suite": UNKNOWN,
+    "game": -1,
+}
+LATER |= dict.fromkeys(BUDGETS, UNKNOWN) | {"trained_in": "", "keeps_memory": False}
 """Columns that rows of earlier versions do not have, and what stands there instead: not known."""
 
 

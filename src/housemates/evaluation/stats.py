@@ -184,6 +184,22 @@ def compare(first: Scores, second: Scores, seed: int = 0, resamples: int = RESAM
     return Comparison(difference, improvement, len(partners), len(episodes))
 
 
+def compare_homes(first: Scores, second: Scores, seed: int = 0, resamples: int = RESAMPLES) -> Interval:
+    """Mean success of the same agents with the same partners in one set of homes minus that in another.
+
+    Seeds and partners are drawn for both together, episodes for each: they have nothing in common.
+    """
+    if first.partners != second.partners or len(first.values) != len(second.values):
+        raise ValueError("other agents or partners in either set of homes - give rows of the same agents and holdouts")
+    rng = np.random.default_rng(seed)
+    seeds, partners = _draw_seeds(len(first.values), resamples, rng), _draw_partners(first, resamples, rng)
+    drawn = [_cell_means(s.values, _draw_episodes(len(s.episodes), resamples, rng)) for s in (first, second)]
+    plain = [_cell_means(s.values, np.ones((1, len(s.episodes)))) for s in (first, second)]
+    once = np.ones((1, len(first.values))), np.ones((1, len(first.partners)))
+    value = _mean(plain[0], *once) - _mean(plain[1], *once)
+    return _interval(float(value[0]), _mean(drawn[0], seeds, partners) - _mean(drawn[1], seeds, partners))
+
+
 def _common(found: Scores, partners: list[str], episodes: np.ndarray) -> Scores:
     """The part of the scores with these partners and episodes."""
     columns = [found.partners.index(p) for p in partners]

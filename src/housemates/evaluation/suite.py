@@ -6,12 +6,14 @@ finds its family by itself. The paper's partners are the named subset `paper`, a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from housemates.agents import agent as registry
-from housemates.agents.agent import DISTURBED, Agent
+from housemates.agents.agent import DISTURBED, Agent, run_name
+from housemates.evaluation.metrics import who
+from housemates.io import read_json
 from housemates.sim.scripts import FURTHER, PAPER
 
 VERSION = 1
@@ -63,7 +65,7 @@ def family_of(partner: Agent) -> str:
     if partner.disturbed:
         return "disturbed"
     meta = partner.meta
-    if meta.get("method") == "hidden_utility":
+    if meta.get("method") == "hidden_utility" or meta.get("preference"):
         return "preferences"
     if meta.get("method") == "behaviour_cloning":
         return "people"
@@ -90,10 +92,9 @@ def by_family(learned: Sequence[Agent]) -> dict[str, list[Agent]]:
     return found
 
 
-def members(name: str, learned: Sequence[Agent], paper: Sequence[Agent]) -> list[Agent]:
-    """Whom suite, suite/paper or suite/FAMILY means; learned: the held-out policies of a task; paper: the paper's partners."""
+def members(name: str, families: Mapping[str, list[Agent]], paper: Sequence[Agent]) -> list[Agent]:
+    """Whom suite, suite/paper or suite/FAMILY means; families: the suite of a task; paper: the paper's partners."""
     _, _, part = name.partition("/")
-    families = by_family(learned)
     if not part:
         return [partner for family in families.values() for partner in family]
     if part == PAPER_SUBSET:
@@ -103,6 +104,26 @@ def members(name: str, learned: Sequence[Agent], paper: Sequence[Agent]) -> list
     if not families[part]:
         raise ValueError(f"the family {part} has nobody yet for this task - see: housemates holdouts")
     return families[part]
+
+
+AUDIT = registry.SHIPPED / "audit.json"
+"""Which partners of the package are not in its suite, for each task (see `evaluation.audit`)."""
+AUDIT_AGAIN = "make it again: housemates holdouts audit --drop"
+
+
+def key_of(partner: Agent) -> str:
+    """A partner by its training run and its place there, wherever it lies."""
+    return "/".join(part for part in who(partner.name, run_name(partner)) if part)
+
+
+def dropped_of(task: str) -> dict[str, str]:
+    """Who of a task is not in the suite, and whom it is like, by `key_of`; nobody if the suite was never audited."""
+    return read_json(AUDIT, AUDIT_AGAIN).get(task, {}).get("dropped", {}) if AUDIT.is_file() else {}
+
+
+def without(families: Mapping[str, list[Agent]], dropped: Collection[str]) -> dict[str, list[Agent]]:
+    """Families without the partners of these keys."""
+    return {name: [p for p in found if key_of(p) not in dropped] for name, found in families.items()}
 
 
 def is_suite(name: str) -> bool:

@@ -52,6 +52,8 @@ def recipe(grid: Grid, cell: Cell) -> Run:
     at = words.index("--change") + 1 if "--change" in words else len(words)
     unit, many = cell.budget if cell.trains else _budget_of(grid, cell)
     asked = {"method": cell.method, "task": cell.task, "seed": cell.seed, unit: many, "observations": cell.observations}
+    if grid.settings.train_split is not None and cell.kind != "holdout":
+        asked["split"] = grid.settings.train_split
     preset = grid.holdout_preset if cell.kind == "holdout" else grid.settings.preset
     return new_run(asked | {"preset": preset}, words[at:], "cpu")
 

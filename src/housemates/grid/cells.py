@@ -32,6 +32,8 @@ class Cell:
     """How many it trains; 0 if it trains nothing, or as many as its steps need."""
     steps: int = 0
     """The same in simulation steps of all homes; 0 if its budget is in decisions."""
+    times: int = 1
+    """How often it trains through that budget."""
     games: int = 0
     """How many it plays; 0 if it evaluates nothing."""
 

@@ -97,12 +97,13 @@ def share_done(grid: Grid, cell: Cell) -> float:
     """How much of a cell that is under way is done, from 0 to 1; evaluations tell nothing before their end."""
     row = _last_row(grid, cell) if cell.trains else None
     unit, whole = cell.budget
-    return min(1.0, row.get(unit, 0) / whole) if row is not None else 0.0
+    return min(1.0, row.get(unit, 0) / (whole * cell.times)) if row is not None else 0.0
 
 
 def decisions_of(cell: Cell) -> float:
     """About how many decisions a cell trains with."""
-    return cell.decisions or cell.steps / (AGENT_STEPS if cell.kind == "agent" else STEPS_A_DECISION)
+    once = cell.decisions or cell.steps / (AGENT_STEPS if cell.kind == "agent" else STEPS_A_DECISION)
+    return once * cell.times
 
 
 def _last_row(grid: Grid, cell: Cell) -> dict | None:
@@ -196,7 +197,7 @@ LOG_LINES = 6
 
 def plan_lines(grid: Grid, speeds: Speeds, jobs: int, every: bool = False) -> list[str]:
     """Cells by kind, hours and disk, before anything runs; every: a line for each cell first."""
-    left = {cell.name: 0.0 if grid.done(cell) else _left(grid, cell, speeds) for cell in grid.cells}
+    left = {cell.name: 0.0 if grid.done(cell) else hours_left(grid, cell, speeds) for cell in grid.cells}
     lines = cell_lines(grid, left) if every else []
     lines.append(f"{'cells':<22}  {'number':>6}  {'done':>5}  {'begun':>5}  {'hours left':>10}  {'disk':>9}")
     for kind, title in KINDS.items():
@@ -234,7 +235,7 @@ def cell_lines(grid: Grid, left: dict[str, float]) -> list[str]:
     return [*lines, ""]
 
 
-def _left(grid: Grid, cell: Cell, speeds: Speeds) -> float:
+def hours_left(grid: Grid, cell: Cell, speeds: Speeds) -> float:
     return hours_of(grid, cell, speeds) * (1 - share_done(grid, cell)) + 1e-6
 
 
@@ -256,7 +257,7 @@ def eta(grid: Grid, progress: Progress, given: dict[str, float], jobs: int) -> f
     """Hours until everything is done that still can be, with the speeds this grid has shown."""
     speeds = Speeds(given, measure(grid))
     alive = {name for name, status in progress.status.items() if status in ("waiting", "running", "paused")}
-    return finish(grid, lambda cell: _left(grid, cell, speeds) if cell.name in alive else 0.0, jobs)
+    return finish(grid, lambda cell: hours_left(grid, cell, speeds) if cell.name in alive else 0.0, jobs)
 
 
 @contextmanager

@@ -85,6 +85,8 @@ class Settings:
     """Of each stage; None for the preset's budget, or `steps`."""
     steps: int | None = None
     """The same in simulation steps of all homes."""
+    train_split: str | None = None
+    """The homes of training; None for the preset's."""
     change: tuple[str, ...] = ()
     """As for `housemates train`, but a method's own settings are written with its name: bdp.weight=0.02, not method.weight."""
     workers: int = 1
@@ -114,6 +116,13 @@ class Settings:
                 raise ValueError(f"--{name} {getattr(self, name)} - it must be at least 1")
         for change in self.change:
             _check_change(change)
+
+    @property
+    def stage1_times(self) -> int:
+        """How many times the budget stage 1 has."""
+        key = "stage1_times="
+        given = [change.removeprefix(key) for change in self.change if change.startswith(key)]
+        return int(given[-1]) if given and given[-1].isdecimal() else 1
 
 
 SMOKE = Settings(
@@ -219,6 +228,8 @@ class Grid:
             elif name == cell.method:
                 changes.append(f"method.{rest}")
         options = [f"--{unit}", str(many), "--workers", str(self.settings.workers)]
+        if self.settings.train_split is not None and cell.kind != "holdout":
+            options += ["--split", self.settings.train_split]
         return [*options, *(["--change", *changes] if changes else [])]
 
     def _partners(self, cell: Cell) -> list[str]:
@@ -284,13 +295,14 @@ def _run_cells(method: str, task: str, seed: int, settings: Settings) -> list[Ce
     other, cells = SAME_POPULATION.get(method), []
     if spec.agent is not None:
         # One stage has the budget of two.
-        cells.append(replace(whole, kind="agent", decisions=2 * decisions, steps=2 * steps))
+        both = 1 + settings.stage1_times
+        cells.append(replace(whole, kind="agent", decisions=both * decisions, steps=both * steps))
     elif other is not None and _seen(other, settings) == observations:
         cells = _run_cells(other, task, seed, settings)[:1]
         source = cells[0].shares or cells[0].run
         cells.append(replace(whole, after=(cells[0].name,), shares=source, decisions=0, steps=0, cores=1))
     else:
-        cells.append(whole)
+        cells.append(replace(whole, times=settings.stage1_times))
     if spec.two_stages and spec.agent is None:
         cells.append(replace(whole, kind="agent", after=(whole.name,)))
     met = tuple(_holdout_cell(task, s, settings).name for s in settings.holdout_seeds) if spec.two_stages else ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,12 +10,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from housemates.io import check_place, write_whole
+from housemates.reports.figures import THINGS
+from housemates.reports.summary import label
+from housemates.tasks.tasks import task_title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 INK, BAR, NULL = "#333333", "#1f5fa8", "#b3541e"
+SHIPPED = re.compile(r"^(?P<method>\w+?)-\w+-(?:state|depth|rgb)-(?P<seed>\d+)-(?P<member>z?\d+)$")
+"""Members that come with the package."""
 SMALL = 12
 """Populations beyond this size get heat maps without numbers in them."""
 
@@ -33,28 +39,39 @@ def draw_diversity(audit: dict[str, Any], paths: list[Path], dpi: int = 130) -> 
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
+    audit = audit | {"members": [short_member(name) for name in audit["members"]]}
     # Without these the same audit would give other bytes each time.
     with rc_context({"svg.hashsalt": "housemates", "svg.fonttype": "none", "font.size": 9}):
         members = len(audit["members"])
         side = min(max(3.8, 2.2 + 0.36 * members), 8.0)
         # Long names of members stand left of two panels and below one.
         room = 0.07 * max(0, *(len(name) - 4 for name in audit["members"]))
-        layout, widths = ConstrainedLayoutEngine(wspace=0.06), (side + room, 4.2 + room, 5.6)
+        layout, widths = ConstrainedLayoutEngine(wspace=0.06, w_pad=0.12), (side + room, 4.2 + room, 5.6)
         figure = Figure(figsize=(sum(widths), max(4.4, side) + 0.6 * room), facecolor="white", layout=layout)
         FigureCanvasAgg(figure)
         panels = figure.subplots(1, 3, width_ratios=widths)
         _cross_play(panels[0], audit, figure)
         _who_does_what(panels[1], audit, figure)
         _information(panels[2], audit)
-        figure.suptitle(
-            f"{audit['population']}: {audit['task']}, {audit['episodes']} {audit['split']} episodes for each ordered pair",
-            color=INK,
-            fontsize=11,
-        )
+        whose = f"{members} members" if " " in audit["population"] else audit["population"]
+        games = f"{audit['episodes']} {audit['split']} episodes for each ordered pair"
+        figure.suptitle(f"{task_title(audit['task'])}, {whose}: {games}", color=INK, fontsize=11)
         for path in paths:
             kind = path.suffix.removeprefix(".")
             empty = {"Software": None} if kind == "png" else {"Date": None, "Creator": None}
             write_whole(path, lambda file, k=kind, m=empty: figure.savefig(file, dpi=dpi, format=k, metadata=m))
+
+
+def short_member(name: str) -> str:
+    """A member's name for axes: method, training seed and number of a policy of the package; others as they are."""
+    shipped = SHIPPED.match(name)
+    return f"{label(shipped['method'])} {shipped['seed']}-{shipped['member']}" if shipped else name
+
+
+def in_words(subgoal: str) -> str:
+    """A sub-goal of the audit for axes: `pick object 0`."""
+    verb, _, thing = subgoal.partition(" ")
+    return f"{verb} {THINGS.get(thing, thing)}"
 
 
 def _cross_play(axes: Axes, audit: dict[str, Any], figure: Figure) -> None:
@@ -70,7 +87,7 @@ def _cross_play(axes: Axes, audit: dict[str, Any], figure: Figure) -> None:
 
 def _who_does_what(axes: Axes, audit: dict[str, Any], figure: Figure) -> None:
     shares = 100 * np.array(audit["who_does_what"])
-    _heat(axes, shares, audit["members"], audit["subgoals"], figure, "of its games, %")
+    _heat(axes, shares, audit["members"], [in_words(name) for name in audit["subgoals"]], figure, "of its games, %")
     axes.set_title("Who does what\nsub-goals a member achieves itself", color=INK, fontsize=9)
     axes.set_ylabel("member")
 
@@ -94,7 +111,7 @@ def _information(axes: Axes, audit: dict[str, Any]) -> None:
     rows = [
         ("all sub-goals together", found["subgoals"]),
         ("the same, in self-play", found["subgoals_in_self_play"]),
-        *found["each_subgoal"].items(),
+        *((in_words(name), one) for name, one in found["each_subgoal"].items()),
         ("skills", found["skills"]),
         ("skills, in self-play", found["skills_in_self_play"]),
     ]
@@ -117,5 +134,5 @@ def _information(axes: Axes, audit: dict[str, Any]) -> None:
     axes.spines[["top", "right", "left"]].set_visible(False)
     explained = f"(at most {most:.2f}; chance stays left\nof the orange mark in 95 % of cases)"
     axes.set_xlabel(f"bits of information about the member\n{explained}")
-    title = f"What a game tells about the member\nas much as {audit['behaviours']:.1f} behaviours that never mix"
+    title = f"What one game tells about the member\nequivalent to {audit['behaviours']:.1f} distinct behaviours"
     axes.set_title(title, color=INK, fontsize=9)

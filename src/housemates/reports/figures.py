@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from housemates.evaluation.bounds import known_bounds
 from housemates.evaluation.metrics import (
     Rows,
     agent_runs,
-    best_responses,
     bounds,
     by_partner,
     mean_over_partners,
@@ -123,8 +123,9 @@ def success_by_method(rows: Rows, task: str, seed: int = 0) -> Figure:
         if evaluation == "zsc":
             for (words, value), dash in zip(references(rows, task).items(), DASHES[1:], strict=False):
                 axis.axhline(100 * value, color=INK, lw=1, ls=dash, zorder=3, label=f"{words}: {100 * value:.0f} %")
-            if axis.get_legend_handles_labels()[0]:
-                figure.legend(loc="outside lower right", ncols=3)
+    shown = {word: handle for axis in axes[0] for handle, word in zip(*axis.get_legend_handles_labels(), strict=True)}
+    if shown:
+        figure.legend(shown.values(), shown.keys(), loc="outside lower center", ncols=3)
     axes[0][0].set_ylabel("success, percent")
     return figure
 
@@ -143,11 +144,11 @@ def _bars(axis: Axes, found: list[tuple[str, str, str, Rows]], task: str, evalua
             seeds = 100 * per_run(mine, mean_over_partners)
             if len(seeds) > 1:
                 across = x + np.linspace(-0.12, 0.12, len(seeds))
-                axis.plot(across, seeds, "o", ms=3, mfc="white", mec=INK, mew=0.7, zorder=5)
+                axis.plot(across, seeds, "o", ms=3, mfc="white", mec=INK, mew=0.7, zorder=5, label="one seed")
             above = 100 * max(mean.high, mean.value) + 1.5
             axis.text(x, above, f"{100 * mean.value:.0f}", ha="center", fontsize=8, weight="bold", zorder=6)
         if printed is not None:
-            axis.plot(x - 0.25, printed[0], "D", ms=5, mfc="white", mec="black", mew=1.2, zorder=7)
+            axis.plot(x - 0.25, printed[0], "D", ms=5, mfc="white", mec="black", mew=1.2, zorder=7, label="the paper's")
     several = len({seen for *_, seen, _ in found}) > 1
     names = [label(m) + (f"\n({seen})" if several else "") for _, m, seen, _ in found]
     many = len(found) > 4
@@ -177,7 +178,7 @@ def success_by_partner(rows: Rows, task: str) -> Figure:
         axis.plot(
             *zip(*shown, strict=True), MARKERS[k % len(MARKERS)], color=colour(method), ms=6, mec="white", label=name, zorder=3
         )
-    reached = bounds(mine, best_responses(rows.only(task=task)))
+    reached = bounds(mine, known_bounds(rows.only(task=task)))
     if reached:
         shown = [(100 * reached[p], y) for y, p in enumerate(order) if p in reached]
         axis.plot(*zip(*shown, strict=True), "|", color=INK, ms=15, mew=1.5, label="best response", zorder=2)

@@ -17,17 +17,18 @@ import numpy as np
 import housemates
 from housemates.agents.agent import BEST_RESPONSE
 from housemates.envs import loading
-from housemates.evaluation.metrics import Rows
+from housemates.evaluation.metrics import Rows, rows_of
 from housemates.evaluation.rows import write_rows
 from housemates.evaluation.stats import RESAMPLES
 from housemates.io import check_place, write_whole
-from housemates.reports import films, paper, summary
+from housemates.reports import families, films, paper, summary
 from housemates.reports.figures import check_figures, subgoal_table
 from housemates.reports.films import draw_all
 from housemates.reports.page import Picture, Section, write_page
 from housemates.reports.sources import Source, gather, read_source, select
 from housemates.reports.summary import warnings, work_table
 from housemates.reports.tables import Table, latex, markdown, paper_tables, with_ours
+from housemates.reports.transfer import transfer_table
 from housemates.run_folder import ROWS, RunFolder
 from housemates.tasks.tasks import task_title
 
@@ -126,10 +127,14 @@ def write_report(paths: Sequence[Path], out: Path, options: Options | None = Non
     single += [summary.response_table(rows, task) for task in _tasks(rows.only(evaluation=BEST_RESPONSE))]
     shares = [subgoal_table(rows, task) for task in _tasks(rows.only(evaluation="zsc"))]
     runs, working = summary.run_table(rows), work_table(rows)
+    by_family = families.family_table(rows, options.seed, options.resamples)
+    decided = families.variance_table(rows)
+    moved = transfer_table(rows_of(table).only(greedy=options.greedy), options.seed, options.resamples)
     drawn = draw_all(rows, sources, out / "figures", options.seed, progress)
     shown, missing = _films(rows, sources, out / "films", options.holdouts, progress) if options.films else ([], [])
     notes = [*warnings(rows), *summary.few_episodes(rows), *_controls_missing(rows), *notes, *missing]
-    tables = [*headline, *([compared] if compared.rows else []), *printed, *single, *shares, working, runs]
+    more = [table for table in (compared, by_family, decided, moved) if table.rows]
+    tables = [*headline, *more, *printed, *single, *shares, working, runs]
     made = how_made(sources, rows, paths, out, options)
     lead = [*summary.headline(rows, options.seed, options.resamples), about(rows)]
     sections = [
@@ -137,6 +142,9 @@ def write_report(paths: Sequence[Path], out: Path, options: Options | None = Non
         Section("zero-shot", "Success with held-out partners", tables=headline[:1], pictures=drawn["success"], words=_SUCCESS),
         Section("controls", "Controls", tables=headline[1:]),
         Section("comparisons", "Methods compared", tables=[compared] if compared.rows else []),
+        Section("families", "Partners by family", tables=[by_family] if by_family.rows else []),
+        Section("variance", "What decides success", tables=[decided] if decided.rows else []),
+        Section("transfer", "Generated and real homes", tables=[moved] if moved.rows else []),
         Section("work", "Who does the work", tables=[working] if working.rows else []),
         Section("heat-maps", "Who does what", pictures=drawn["heat_map"], words=_HEAT),
         Section("partners", "Agent by partner", tables=[*single, *shares], pictures=drawn["partners"]),

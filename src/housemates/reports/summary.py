@@ -10,13 +10,13 @@ from itertools import combinations
 
 import numpy as np
 
-from housemates.agents.agent import BEST_RESPONSE
+from housemates.agents.agent import BEST_RESPONSE, DISTURBED
+from housemates.evaluation.bounds import known_bounds
 from housemates.evaluation.metrics import (
     MEMBER,
     Rows,
     agent_runs,
     agent_share,
-    best_responses,
     bounds,
     by_partner,
     mean_over_partners,
@@ -62,9 +62,11 @@ STANDING = "script/noop"
 FEW_EPISODES = 100
 """With fewer for each partner a report is a demonstration."""
 SHIPPED = re.compile(
-    r"^\w+/(?:examples|holdouts)/(?P<method>\w+?)-\w+-(?P<seen>state|depth|rgb)-(?P<seed>\d+)-(?P<member>z?\d+)$"
+    r"^\w+/(?:examples|holdouts)/(?P<method>\w+?)-\w+-(?P<seen>state|depth|rgb|laptop)-(?P<seed>\d+)(?:[-/](?P<member>z?\d+))?$"
 )
-"""Policies of the package, by their names."""
+"""Policies of the package, by their names: members behind a hyphen, latents behind a slash."""
+SEEN_BY = {"state": "", "laptop": "depth"}
+"""What is seen by runs that are named after their preset, in short."""
 
 
 def work_table(rows: Rows) -> Table:
@@ -74,11 +76,13 @@ def work_table(rows: Rows) -> Table:
         for run in agent_runs(group):
             success, share, alone = work(group.only(agent_run=run))
             cells = (Cell(100 * number) for number in (success, share, alone))
-            lines.append((run, label(method), task_title(task), seen, *cells, _verdict(success, share, alone) or "no"))
+            said = "not judged" if np.isnan(success) else _verdict(success, share, alone) or "no"
+            lines.append((short_names([run])[run], label(method), task_title(task), seen, *cells, said))
     columns = ("run", "method", "task", "sees", "own population", "agent's sub-goals", "standing robot", "leaves the work?")
     notes = (
         "Percent. Own population: success with the partners of its training; agent's sub-goals: those of the sub-goals "
-        "achieved there that the agent achieved. Standing robot: success beside a partner that never moves.",
+        "achieved there that the agent achieved. Standing robot: success beside a partner that never moves. Not judged: it did "
+        "not play with its own population.",
     )
     return Table("work", "Who does the work", columns, tuple(lines), notes)
 
@@ -149,10 +153,14 @@ def _short(partner: str, run: str) -> str:
         return last
     if partner == STANDING:
         return "standing"
+    how, _, plain = partner.partition("/")
+    if how in DISTURBED and plain:
+        return f"{how} {_short(plain, run)}"
     shipped = SHIPPED.match(partner)
     if shipped:
-        seen = "" if shipped["seen"] == "state" else f" {shipped['seen']}"
-        return f"{label(shipped['method'])}{seen} {shipped['seed']}-{shipped['member']}"
+        seen = SEEN_BY.get(shipped["seen"], shipped["seen"])
+        words = [label(shipped["method"]), *([seen] if seen else []), "-".join(filter(None, shipped.group("seed", "member")))]
+        return " ".join(words)
     if last == "agent" and place:
         return place.rpartition("/")[2]
     return last.replace("_", " ") if place in ("", "script") else "/".join(partner.split("/")[-2:])
@@ -163,7 +171,7 @@ def references(rows: Rows, task: str) -> dict[str, float]:
     the scripted robot that ignores its partner, of the methods' agents without their partner sensor, of best responses."""
     mine = rows.only(task=task, evaluation="zsc")
     controls = rows.only(task=task, evaluation="control")
-    reached = bounds(mine, best_responses(rows.only(task=task)))
+    reached = bounds(mine, known_bounds(rows.only(task=task)))
     found = {
         "scripted solo": mean_over_partners(controls.only(control="solo")),
         "partner-blind": mean_over_partners(controls.only(control="blind")),
@@ -234,7 +242,7 @@ def zero_shot_table(rows: Rows, seed: int = 0, resamples: int = RESAMPLES) -> Ta
                 percent(over_seeds(per_run(mine, worst_partners)), marks_of(mine)),
                 _ends(mine, "collision"),
                 _ends(mine, "timeout"),
-                _near(mine, found, best_responses(rows.only(task=task)), seed, resamples),
+                _near(mine, found, known_bounds(rows.only(task=task)), seed, resamples),
             )
         )
     columns = ("task", "method", "sees", "preset", "pictures", "decisions", "steps", "success", "IQM [95 %]", "worst 20 %")
@@ -332,7 +340,7 @@ def partner_table(rows: Rows, task: str, evaluation: str = "zsc") -> Table:
     """Success with every partner of one task, a column for each method, and for best responses if there are any."""
     mine = rows.only(task=task, evaluation=evaluation)
     found = [(f"{label(m)} ({seen})", part) for _, m, seen, part in groups(mine)]
-    reached = bounds(mine, best_responses(rows.only(task=task)))
+    reached = bounds(mine, known_bounds(rows.only(task=task)))
     names = short_names(partners_in_order(mine))
     lines = []
     for partner in names:

@@ -285,8 +285,8 @@ def make_trainer(
         method = Coordination(run.policy, run.robots, seed, partners_of(folder), redraw, one, prioritised)
         pixels = method.pixels or pixels
         meta["zero_shot"] = run.zero_shot
-    place = RunFolder(folder).stage(stage).path
-    return Trainer(run.training, method, episodes, homes, place, run.robots, group, pixels, run.device, stage, meta)
+    place, training = RunFolder(folder).stage(stage).path, run.training.of_stage(stage)
+    return Trainer(training, method, episodes, homes, place, run.robots, group, pixels, run.device, stage, meta)
 
 
 def partners_of(folder: Path) -> list[Agent]:
@@ -316,7 +316,7 @@ def _train(folder: Path, run: Run, stage: int, trainer: Trainer, until: float | 
     numbered = f" stage {stage}" if len(run.stages) > 1 else ""
     title = f"{run.method}{numbered}, {run.task}, {run.observations} ({folder})"
     shown = trainer.group.rank == 0 and not quiet
-    record = Record(trainer.folder, title, run.training.budget, wandb, to_json(run)) if shown else nullcontext()
+    record = Record(trainer.folder, title, trainer.config.budget, wandb, to_json(run)) if shown else nullcontext()
     with stopping(trainer), record as show:
         return trainer.run(show, None if until is None else until - time.monotonic())
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from housemates.sim.rules import Reward, Rules
@@ -10,8 +10,8 @@ from housemates.training.disturbances import Disturbances
 from housemates.training.partner_model import PartnerModel
 from housemates.training.ppo import PPO
 
-LATER: dict[str, Any] = {"look_ahead": "", "one_draw": False, "games": 1, "prioritised": False}
-LATER |= {"partner_model": {"action": 0.0, "view": 0.0}}
+LATER: dict[str, Any] = {"look_ahead": "", "one_draw": False, "games": 1, "checkpoints": [], "stage1_times": 1}
+LATER |= {"prioritised": False, "partner_model": {"action": 0.0, "view": 0.0}}
 """Settings that files of earlier versions lack, with what they meant then."""
 
 
@@ -47,6 +47,10 @@ class Training:
     """Whether stage 2 draws partners the more often, the less the agent succeeds with them (MEP); else all alike."""
     partner_model: PartnerModel = field(default_factory=PartnerModel)
     """What the agent of stage 2 predicts of its partner from memory, in training only."""
+    checkpoints: tuple[int, ...] = ()
+    """Simulation steps of all homes after which stage 2 keeps its agent as it is then, as RUN/agent@STEPS."""
+    stage1_times: int = 1
+    """How many times the budget stage 1 has; stage 2 has it once."""
     steps: int = 0
     """The budget in simulation steps of all homes together (the paper's currency; a step of a home with two robots is one
     step); 0 where it is given in decisions."""
@@ -57,12 +61,14 @@ class Training:
     where they can; or an algorithm of one's own by its name (`training.algorithm`)."""
 
     def __post_init__(self) -> None:
-        for name in ("num_envs", "save_every", "games"):
+        for name in ("num_envs", "save_every", "games", "stage1_times"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} = {getattr(self, name)} - it must be at least 1")
         for name in ("decisions", "steps", "rollout_decisions", "rollout_steps"):
             if getattr(self, name) < 0:
                 raise ValueError(f"{name} = {getattr(self, name)} - it must not be negative")
+        if any(number < 1 for number in self.checkpoints):
+            raise ValueError(f"checkpoints = {list(self.checkpoints)} - give positive numbers of simulation steps")
         if self.seed < 0:
             raise ValueError(f"seed = {self.seed} - a seed must not be negative")
 
@@ -75,6 +81,11 @@ class Training:
         if self.ppo.per_step and self.ppo.discount != self.rules.discount:
             both = f"ppo.discount = {self.ppo.discount} and rules.discount = {self.rules.discount}"
             raise ValueError(f"{both} - credit per simulation step needs one discount: make them equal")
+
+    def of_stage(self, stage: int) -> Training:
+        """The settings with the budget of a stage."""
+        times = self.stage1_times if stage == 1 else 1
+        return replace(self, decisions=times * self.decisions, steps=times * self.steps)
 
     def share(self, decisions: int, steps: int) -> float:
         """Which share of the budget is spent after so many decisions and steps; 1 or more at the end."""

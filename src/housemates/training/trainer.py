@@ -19,7 +19,7 @@ from housemates.homes.home import Home
 from housemates.lookahead.settings import LookAhead
 from housemates.policies.checkpoint import save_policy
 from housemates.policies.config import seen_as
-from housemates.run_folder import MOMENTS, StageFolder
+from housemates.run_folder import MOMENTS, StageFolder, checkpoint_place
 from housemates.sim.batch import Batch
 from housemates.sim.rules import Rules
 from housemates.sim.state import OUTCOMES
@@ -157,11 +157,14 @@ class Trainer:
         if self.update == 0 and self.stage == 1:
             self.write_members(MOMENTS[0])
         while not self.done:
-            before = self.progress
+            before, steps = self.progress, self.steps
             row = self.step()
             # Before the resume point that follows it, so that no interruption leaves a run without its middle.
             if self.stage == 1 and before < 0.5 <= self.progress:
                 self.write_members(MOMENTS[1])
+            for number in self.config.checkpoints if self.stage == 2 else ():
+                if steps < number <= self.steps:
+                    self.write_members(checkpoint_place(number))
             if self.group.rank == 0:
                 resume.append(self.files.metrics, row)
                 if show is not None:
@@ -317,7 +320,7 @@ class Trainer:
         }
 
     def write_members(self, moment: str = "") -> None:
-        """Write the policies as they are now, for everything that comes after training; moment: start or middle."""
+        """Write the policies as they are now, for everything that comes after training; moment: start, middle, a checkpoint."""
         if self.group.rank == 0:
             spent = {"decisions": self.decisions, "steps": self.steps}
             meta = {"environment": self.environment, **spent, "seed": self.config.seed, **self.meta}

@@ -36,7 +36,7 @@ from housemates.tasks.actions import (
     TURN_RIGHT,
 )
 from housemates.tasks.episodes import Episodes
-from housemates.tasks.tasks import get_task
+from housemates.tasks.tasks import TASKS, get_task
 from housemates.web.messages import Refused
 from housemates.web.phrases import buttons, instructions, subgoals
 from housemates.web.validation import check_in_home
@@ -48,11 +48,18 @@ OFFERED = ("solo", "first_half", "second_half", "noop")
 
 
 def everybody(more: Sequence[Agent] = ()) -> dict[str, Agent]:
-    """All partners that the page offers, by name: scripts, chance, what comes with the package, and `more`."""
+    """All partners that the page offers, by name: scripts, chance, what comes with the package, and `more`.
+
+    Of the package those that play with others, and of its held-out partners those of the suite.
+    """
     from housemates.agents.agent import shipped
+    from housemates.evaluation.alone import plays_alone
+    from housemates.evaluation.suite import dropped_of, key_of
 
     found = [scripted(name) for name in OFFERED]
-    return {p.name: p for p in (*found, Agent("random", "random"), *shipped(), *more)}
+    gone = {task: dropped_of(task) for task in TASKS.everything()}
+    trained = [p for p in shipped() if not plays_alone(p) and key_of(p) not in gone.get(str(p.meta.get("task")), {})]
+    return {p.name: p for p in (*found, Agent("random", "random"), *trained, *more)}
 
 
 def lent(run: Path) -> list[str]:

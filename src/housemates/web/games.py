@@ -5,6 +5,8 @@ They can be watched like any recording, and exported as rows of the evaluation `
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import secrets
 import zipfile
@@ -21,20 +23,27 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 CONSENT = (
-    "Keep a recording of this game (inputs with their times, moves and results, under a random number, nothing about you) "
-    "for research. "
+    "Keep a recording of this game (its date, inputs with their times, moves and results, under a random number, nothing "
+    "about you) for research. "
     "Without your consent nothing is kept."
 )
 """What a person agrees to."""
+INPUTS = ("game", "began", "seconds", "step", "kind", "value")
+"""Columns of the inputs: the game's number and its beginning (UTC), seconds since then, step of the episode, what was done."""
 
 
 def save_game(
-    folder: Path, recording: Recording, team: Sequence[Agent], result: dict[str, Any], inputs: Sequence[Sequence[Any]] = ()
+    folder: Path,
+    recording: Recording,
+    team: Sequence[Agent],
+    result: dict[str, Any],
+    inputs: Sequence[Sequence[Any]] = (),
+    circumstances: dict[str, Any] | None = None,
 ) -> Path:
     """Write a game into a folder under a random name; the header tells who played and how it ended.
 
     inputs: [seconds since the beginning, step, kind, value] of everything that the player did, pauses and changes of speed and
-    camera included.
+    camera included. circumstances: when it began (UTC), its seconds by the clock, whether the partner was hidden.
     """
     name = secrets.token_hex(6)
     game = {
@@ -44,6 +53,7 @@ def save_game(
         "team": [{"name": who.name, "kind": who.kind, "meta": _plain(who.meta)} for who in team],
         "result": result,
         "inputs": [list(one) for one in inputs],
+        **(circumstances or {}),
     }
     path = Path(folder) / f"game-{name}.npz"
     save_recording(path, replace(recording, header={**recording.header, "game": game}))
@@ -67,8 +77,20 @@ def game_rows(recordings: Sequence[Recording]) -> pa.Table:
     return make_rows({name: [row[name] for row in rows] for name in COLUMNS})
 
 
+def inputs_csv(recordings: Sequence[Recording]) -> str:
+    """Everything that the players did, one line each, for statistics programs; `value` is JSON."""
+    text = io.StringIO()
+    lines = csv.writer(text, lineterminator="\n")
+    lines.writerow(INPUTS)
+    for recording in recordings:
+        game = recording.header["game"]
+        for seconds, step, kind, value in game.get("inputs", ()):
+            lines.writerow([game["id"], game.get("began", ""), seconds, step, kind, json.dumps(value)])
+    return text.getvalue()
+
+
 def export(folder: Path, out: Path) -> int:
-    """Write all games and their rows into one zip file; returns how many games there are."""
+    """Write all games, their rows and the inputs of their players into one zip file; returns how many games there are."""
     from housemates.evaluation.rows import write_rows
 
     found = find_games(folder)
@@ -84,6 +106,7 @@ def export(folder: Path, out: Path) -> int:
         with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as packed:
             for path, _ in found:
                 packed.write(path, f"games/{path.name}")
+            packed.writestr("inputs.csv", inputs_csv([recording for _, recording in found]))
             rows = Path(file.name).with_suffix(".parquet")
             try:
                 write_rows(rows, game_rows([recording for _, recording in found]))

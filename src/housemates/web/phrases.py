@@ -47,7 +47,9 @@ def partner_title(partner: Agent) -> str:
         return partner.name
     if not partner.name.startswith(f"{meta.get('task')}/"):
         return f"{partner.name} ({method})"
-    details = f"{meta['observations']}, seed {meta['seed']}" + (f", #{meta['member']}" if "member" in meta else "")
+    number = meta.get("member", partner.latent if partner.kind == "latent" else None)
+    details = f"{meta['observations']}, seed {meta['seed']}" + ("" if number is None else f", #{number}")
+    details += f", {meta['preference'].replace('_', ' ')}" if meta.get("preference") else ""
     return f"held-out robot ({method}, {details})" if meta.get("holdout") else f"adaptive robot ({method}, {details})"
 
 

@@ -271,7 +271,8 @@ class Service:
         with self._lock:
             if session.saved or session.recording is None:
                 return
-            save_game(self.options.games, session.recording, session.game.team, session.game.result(), session.inputs)
+            game, more = session.game, session.circumstances()
+            save_game(self.options.games, session.recording, game.team, game.result(), session.inputs, more)
             session.saved = True
 
 

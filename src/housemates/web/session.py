@@ -13,6 +13,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -66,7 +67,9 @@ class Session:
         self.reveal = game.human < 0
         self.inputs: list[list[Any]] = []
         """[seconds since the game began, step of the episode, kind of input, its value], as they came in."""
-        self._began = time.monotonic()
+        self._began, self.began = time.monotonic(), datetime.now(UTC)
+        self.seconds = 0.0
+        """By the clock, from the beginning to the end, pauses included."""
         self.recording: Recording | None = None
         self.end: dict[str, Any] | None = None
         self.left_at = time.monotonic()
@@ -92,6 +95,10 @@ class Session:
         if len(self.inputs) < MOST_INPUTS:
             seconds = round(time.monotonic() - self._began, 3)
             self.inputs.append([seconds, int(self.game.batch.state.clock[0]), kind, value])
+
+    def circumstances(self) -> dict[str, Any]:
+        """What is kept of a game beside its moves: when it was played, how long it took, and whether the partner was hidden."""
+        return {"began": self.began.isoformat(timespec="seconds"), "seconds": self.seconds, "hidden": not self.reveal}
 
     @property
     def hidden(self) -> bool:
@@ -182,6 +189,7 @@ class Session:
             self._wake.wait(1.0 if idle else max(beat - time.monotonic(), 0.0))
 
     def _finish(self) -> None:
+        self.seconds = round(time.monotonic() - self._began, 3)
         self.recording = self.game.recorder.finish()
         name = self.finished(self, self.recording)
         names = [who.name for who in self.game.team]

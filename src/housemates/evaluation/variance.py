@@ -1,0 +1,93 @@
+"""What decides whether a game succeeds: the method, the agent, the partner, the episode, or chance?
+
+The variance of success over all games of several agents with the same partners in the same episodes is split into parts. Each
+part is estimated without bias from products of two games that share just what the part is about, so seeds of a method may
+differ in number.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from housemates.evaluation.metrics import Rows, agent_runs
+
+PARTS = ("method", "agent", "partner", "episode", "partner and episode", "rest")
+"""Between methods; between seeds of one method; between partners; between episodes (homes, objects, starts); how a partner and
+an episode go together for every agent; everything else: what agents do differently from game to game, and chance."""
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Shares of the variance of success, fractions of 1; an estimate of nothing may be a little below 0."""
+
+    share: dict[str, float]
+    """For each of PARTS; nan where it cannot be told (one method only, or one seed for each)."""
+    error: dict[str, float]
+    """Standard errors over episodes, by the jackknife."""
+    agents: int
+    partners: int
+    episodes: int
+
+
+def variance_shares(rows: Rows) -> Shares | None:
+    """Shares for the rows of one task and kind of observation, with what all agents have played; None if that is nothing to
+    compare: it takes two agents, two partners and three episodes."""
+    values, methods = block_of(rows)
+    if min(values.shape) < 2 or values.shape[2] < 3:
+        return None
+    share = parts_of(values, methods)
+    left = np.array([list(parts_of(np.delete(values, n, axis=2), methods).values()) for n in range(values.shape[2])])
+    count = len(left)
+    errors = np.sqrt((count - 1) / count * ((left - left.mean(axis=0)) ** 2).sum(axis=0))
+    return Shares(share, dict(zip(PARTS, errors.tolist(), strict=True)), *values.shape)
+
+
+def block_of(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+    """(success [A, P, N] of agents, partners and episodes that all of them played, method [A] int)."""
+    runs, partners, episodes = agent_runs(rows), rows.distinct("partner"), np.unique(rows["episode"])
+    found = np.full((len(runs), len(partners), len(episodes)), np.nan)
+    place = [{name: k for k, name in enumerate(names)} for names in (runs, partners)]
+    a, p = (
+        np.array([place[k][name] for name in rows[column].tolist()], int) for k, column in enumerate(("agent_run", "partner"))
+    )
+    found[a, p, np.searchsorted(episodes, rows["episode"])] = rows["success"]
+    met = ~np.isnan(found).all(axis=(0, 2))
+    whole = found[:, met]
+    methods = dict(zip(rows["agent_run"].tolist(), rows["method"].tolist(), strict=True))
+    # Partners that somebody did not meet are left out first, then episodes that somebody did not play.
+    whole = whole[:, ~np.isnan(whole).all(axis=2).any(axis=0)]
+    whole = whole[:, :, ~np.isnan(whole).any(axis=(0, 1))]
+    return whole, np.unique([methods[run] for run in runs], return_inverse=True)[1]
+
+
+def parts_of(values: np.ndarray, methods: np.ndarray) -> dict[str, float]:
+    """Shares for each of PARTS of success values [A, P, N], method [A]."""
+    _, partners, episodes = values.shape
+    both = np.tensordot(values, values, axes=([1, 2], [1, 2]))
+    per_partner, per_episode = values.sum(axis=2), values.sum(axis=1)
+    partner, episode = per_partner @ per_partner.T, per_episode @ per_episode.T
+    whole = np.outer(values.sum(axis=(1, 2)), values.sum(axis=(1, 2)))
+    # Mean products [A, A] of two games of two agents, by what the games share.
+    same = both / (partners * episodes)
+    same_partner = (partner - both) / (partners * episodes * (episodes - 1))
+    same_episode = (episode - both) / (partners * episodes * (partners - 1))
+    neither = (whole - partner - episode + both) / (partners * episodes * (partners - 1) * (episodes - 1))
+    alike = methods[:, None] == methods[None]
+    itself = np.eye(len(values), dtype=bool)
+    seeds, strangers = alike & ~itself, ~alike
+    other = strangers if strangers.any() else seeds
+    base = neither[other].mean()
+    found = {
+        "method": neither[seeds].mean() - base if strangers.any() and seeds.any() else np.nan,
+        "agent": neither[itself].mean() - (neither[seeds].mean() if seeds.any() else base),
+        "partner": same_partner[other].mean() - base,
+        "episode": same_episode[other].mean() - base,
+        "partner and episode": same[other].mean() - same_partner[other].mean() - same_episode[other].mean() + base,
+    }
+    total = (values**2).mean() - base
+    if not total > 0:
+        return dict.fromkeys(PARTS, np.nan)
+    found["rest"] = total - np.nansum(list(found.values()))
+    return {name: float(found[name] / total) for name in PARTS}
