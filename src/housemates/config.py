@@ -76,7 +76,8 @@ def _remedy(name: str, known: list[str]) -> str:
 
 def nearest(word: str, known: list[str]) -> str:
     """The remedy for a misspelt word."""
-    close = difflib.get_close_matches(word, known, 1, 0.5)
+    # Among close words the one with the same letters in another order comes first.
+    close = sorted(difflib.get_close_matches(word, known, 3, 0.5), key=lambda name: sorted(name) != sorted(word))
     return f"did you mean '{close[0]}'?" if close else f"choose one of: {', '.join(known)}"
 
 

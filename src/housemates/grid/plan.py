@@ -295,7 +295,8 @@ def _run_cells(method: str, task: str, seed: int, settings: Settings) -> list[Ce
     other, cells = SAME_POPULATION.get(method), []
     if spec.agent is not None:
         # One stage has the budget of two.
-        cells.append(replace(whole, kind="agent", decisions=2 * decisions, steps=2 * steps))
+        both = 1 + settings.stage1_times
+        cells.append(replace(whole, kind="agent", decisions=both * decisions, steps=both * steps))
     elif other is not None and _seen(other, settings) == observations:
         cells = _run_cells(other, task, seed, settings)[:1]
         source = cells[0].shares or cells[0].run
