@@ -98,7 +98,13 @@ class Explainer:
         self._scratch = np.zeros(1, planner.batch.records.dtype)
 
     def explain(
-        self, row: int, logits: np.ndarray, wanted: int, decided: np.ndarray, plans: np.ndarray, memory: np.ndarray | None = None
+        self,
+        row: int,
+        logits: np.ndarray,
+        wanted: int,
+        decided: np.ndarray,
+        plans: np.ndarray,
+        memory: np.ndarray | None = None,
     ) -> Explanation:
         """The decision `wanted` of robot row of [E * R]; logits [25], decided [E, R] and memory [1, M] as `Planner.revise` gets
         them; plans [E, R]: what everybody held on to before it (`Planner.plans`), which stays as it is."""

@@ -279,8 +279,8 @@ class Planner:
     def try_out(
         self, row: int, logits: np.ndarray, wanted: int, decided: np.ndarray, going: np.ndarray, plans: np.ndarray
     ) -> tuple[int, int, np.ndarray]:
-        """What robot row of [E * R] would do if it held on to its plan of plans [E, R], what became of its decision, and its plan
-        [1] afterwards; nothing is changed. Arguments as in `revise`, but of one robot; going: as `expected_by_mind` gives it."""
+        """What robot row of [E * R] would do if it held on to its plan of plans [E, R], what became of its decision, and its
+        plan [1] afterwards; nothing is changed. Arguments as in `revise`, of one robot; going: see `expected_by_mind`."""
         e, r = divmod(row, self.batch.robots)
         batch, mine = self.batch, plans.copy()
         out, told = np.empty(1, np.int64), np.empty(1, np.int64)
