@@ -28,6 +28,7 @@ def update(
     group: Group | None = None,
     entropy: float | None = None,
     scale: Scale | None = None,
+    explore: np.ndarray | None = None,
 ) -> dict[str, float]:
     """All passes over one rollout; returns means of what is logged, over this worker's decisions. See `ppo.update`.
 
@@ -44,6 +45,7 @@ def update(
         advantage=ready.advantage.numpy(),
         target=scale.unit(ready.target).numpy(),
         latent=store.latent,
+        explore=np.ones(store.size, np.float32) if explore is None else explore,
         bits=_bits(seen["predicates"]) if learner.head is not None else np.zeros((0, 0), np.uint8),
     )
     weight = config.entropy if entropy is None else entropy
