@@ -11,11 +11,15 @@ import pytest
 from browser.tab import CHROMIUM, FLAGS, TOKEN, Tab
 from conftest import missing
 from helpers.small_runs import small_run
+from housemates.agents.agent import looking, resolve, scripted
 from housemates.cli.watch import play_scripted
 from housemates.homes.splits import load_split
+from housemates.lookahead.settings import LookAhead
 from housemates.recordings.recording import save_recording
 from housemates.sim.batch import Batch
 from housemates.tasks.episodes import load_episodes
+from housemates.web.game import new_game
+from housemates.web.overlay import look_again
 
 FASTEST = 100.0
 """Steps per second of the server's clock; with it a game of 100 steps takes a second or two."""
@@ -27,6 +31,19 @@ def recorded(tmp_path_factory):
     path = tmp_path_factory.mktemp("recordings") / "tidy.npz"
     save_recording(path, play_scripted("tidy_house", "eval", 3, ("first_half", "second_half")))
     return path
+
+
+@pytest.fixture(scope="session")
+def looked_ahead(tmp_path_factory):
+    """A recording of a policy that looks ahead beside a script that does not give way, and its look-ahead."""
+    homes = load_split("dev")
+    who = looking(resolve("tidy_house/examples/bdp-tidy_house-state-0")[0], LookAhead())
+    game = new_game(load_episodes("tidy_house", "dev", homes=homes), homes, 7, [who, scripted("solo")])
+    while not game.over:
+        game.tick()
+    path, made = tmp_path_factory.mktemp("recordings") / "ahead.npz", game.recorder.finish()
+    save_recording(path, made)
+    return path, look_again(made, game.batch.homes[0], 0)
 
 
 @pytest.fixture(scope="session")

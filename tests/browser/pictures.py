@@ -20,8 +20,9 @@ from housemates.web.service import Options, Service
 DESK, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
 TASK = "tidy_house"
 PAIR = tuple(f"tidy_house/examples/gt_coord-tidy_house-state-0-{robot}" for robot in range(2))
-WATCHED, PLAYED, SWAPPED = 7, 6, 30
-"""The episodes that are watched and played, and the step at which the partner is swapped."""
+AGENT = "tidy_house/examples/bdp-tidy_house-state-0"
+WATCHED, PLAYED, SWAPPED, EVADED = 7, 6, 30, 7
+"""The episodes that are watched and played, the step at which the partner is swapped, an episode in which one evades."""
 
 
 class Photographer:
@@ -105,6 +106,16 @@ class Photographer:
         tab.until("document.querySelector('#end').open")
         self.take("end")
 
+    def ahead(self) -> None:
+        """A robot that looks ahead, at a decision for which it compared candidates."""
+        tab = self.open("&mode=watch")
+        tab.page.evaluate(f"housemates.begin('tidy_house', {EVADED}, ['{AGENT}+lookahead', 'script/solo'])")
+        tab.until("housemates.film?.live === false && housemates.film.kind === 'game'")
+        tab.page.select_option("#overlay", "0")
+        tick = tab.until("housemates.overlay.aheads.findLast((a) => a.others.length)?.tick")
+        tab.page.evaluate(f"housemates.seek({tick})")
+        self.take("lookahead")
+
     def more(self) -> None:
         """What the pictures of the documentation do not show."""
         tab = self.open("&mode=watch")
@@ -138,6 +149,7 @@ def main() -> None:
                     visit.more()
                 visit.watch()
                 visit.swap()
+                visit.ahead()
                 visit.play(everything)
                 if runs:
                     visit.train()

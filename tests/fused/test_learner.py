@@ -79,6 +79,27 @@ def test_every_gradient_and_loss_of_heads_that_predict_partners_is_torchs(name, 
         assert float((found - parameter.grad).norm()) < close * float(parameter.grad.norm()), key
 
 
+def test_gradients_are_torchs_where_decisions_explore_differently():
+    config = CONFIGS["state"]
+    made, results = store(config), []
+    for factor in (None, 5.0):
+        explore = None
+        if factor is not None:
+            explore = np.where(np.random.default_rng(1).random(made.size) < 0.5, factor, 1.0).astype(np.float32)
+        policy, head, optimiser = learner(config)
+        other = copy.deepcopy(policy)
+        still = NoStep(other.parameters())
+        ppo.update(other, still, made, ready(made, ONE), ONE, np.random.default_rng(3), explore=explore)
+        fused = Learner(policy, optimiser, head)
+        rng = np.random.default_rng(3)
+        fused_update.update(fused, made, ready(made, ONE), ONE, rng, rate=0.0, explore=explore)
+        for key, parameter in other.named_parameters():
+            found = fused.flat.view(fused.gradient, key, parameter.shape)
+            assert float((found - parameter.grad).norm()) < 1e-5 * float(parameter.grad.norm()), key
+        results.append(fused.gradient.copy())
+    assert not np.allclose(*results, rtol=1e-3)
+
+
 @pytest.mark.parametrize("name", CONFIGS)
 def test_an_update_of_several_minibatches_is_torchs(name):
     config = CONFIGS[name]

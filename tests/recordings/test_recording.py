@@ -98,7 +98,7 @@ def test_a_loaded_recording_plays_again(wild, tmp_path):
     assert replay(load_recording(tmp_path / "wild.npz"), batches.home()).header["digest"] == wild.header["digest"]
 
 
-@pytest.mark.parametrize("part", ["decisions", "probabilities", "value", "start"])
+@pytest.mark.parametrize("part", ["decisions", "probabilities", "value", "wanted", "start"])
 def test_a_file_gives_back_what_was_recorded(wild, tmp_path, part):
     save_recording(tmp_path / "wild.npz", wild)
     before, after = getattr(wild, part), getattr(load_recording(tmp_path / "wild.npz"), part)

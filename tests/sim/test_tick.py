@@ -74,7 +74,9 @@ WOBBLE = [
 
 
 @pytest.mark.parametrize("gaps", [APPROACH, WOBBLE])
-@pytest.mark.parametrize("thresholds", [(2.5, 1.5, 1.2, 0.95, 0.8, 0.65), (1.5, 1.2, 0.95, 0.8, 0.65)])
+@pytest.mark.parametrize(
+    "thresholds", [(2.5, 1.5, 1.2, 0.95, 0.8, 0.65), (1.5, 1.2, 0.95, 0.8, 0.65), (4.0, 2.5, 1.5, 1.2, 0.95, 0.8, 0.65)]
+)
 def test_a_skill_is_cut_once_at_each_threshold(gaps: list[float], thresholds: tuple[float, ...]):
     batch = make(rules=Rules(thresholds=thresholds))
     seen = walk_past(batch, gaps)

@@ -100,6 +100,15 @@ def test_decisions_out_of_order_are_refused(true):
         )
 
 
+@pytest.mark.parametrize("wanted", [[25], [-2], [0, 0], [0.5]])
+def test_wanted_actions_that_nobody_wanted_are_refused(true, wanted):
+    values = np.zeros(len(true.decisions), np.array(wanted).dtype if wanted == [0.5] else np.int8)
+    values = values[:-1] if len(wanted) > 1 else values
+    values[-1] = wanted[-1]
+    with pytest.raises(ValueError, match="wanted"):
+        check_recording(replace(true, wanted=values))
+
+
 @pytest.mark.parametrize("name", ["pose", "held", "action", "thing"])
 def test_frames_of_another_shape_are_refused(true, name):
     true.frames[name] = true.frames[name][:-1]

@@ -355,6 +355,11 @@ class Actors:
         for planner, other_planner in zip(self.planners, other.planners, strict=True):
             planner.load(other_planner.state())
 
+    def planner_of(self, row: int) -> Planner | None:
+        """What looks ahead for robot row of [E * R]; None if nothing does."""
+        number = -1 if self.blind.reshape(-1)[row] else int(self._planner_of[self.actor.reshape(-1)[row]])
+        return self.planners[number] if number >= 0 else None
+
     def memory_of(self, actor: int) -> torch.Tensor:
         """[E * R, M] the memory of the group to which an actor belongs."""
         return self.groups[int(self.group_of[actor])].memory

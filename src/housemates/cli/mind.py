@@ -16,7 +16,7 @@ def mind(
     partners: Annotated[tuple[str, ...], arg(aliases=["--partner"])] = (),
     split: SplitName = "dev",
     steps: int = 300_000,
-    num_envs: int = 64,
+    num_envs: int = 256,
     seed: int = 0,
 ) -> None:
     """Train the theory of mind of a run's agent beside it, or with --partners say how right it is about others.
@@ -30,7 +30,7 @@ def mind(
         partners: Do not train; judge what was trained with these partners, such as script/first_half.
         split: The homes in which it is judged with --partners.
         steps: Simulation steps of all homes together that are recorded.
-        num_envs: Homes side by side.
+        num_envs: Games side by side.
         seed: Of everything that is drawn.
     """
     from housemates.mind.train import MindSettings, judge_mind, train_mind
@@ -56,7 +56,11 @@ def lines(told: dict[str, Any]) -> list[str]:
     for name, words in (("action", "action"), ("going", "destination"), ("subgoals", "sub-goals"), ("reacts", "reacts")):
         error, usual = percent(f"{name}_error"), percent(f"{name}_usual")
         found.append(f"{words}: right {percent(name)} (always the most frequent: {usual}), calibration error {error}")
+    found.append(f"destination by the look-ahead's guess: right {percent('guess')}")
+    nats = {name: "-" if told[name] is None else f"{told[name]:.3f}" for name in ("going_log_loss", "guess_log_loss")}
+    found.append(f"log loss of the destination: {nats['going_log_loss']} (guess {nats['guess_log_loss']})")
     found.append(f"destination of partners that navigate: right {percent('going_moving')}")
+    found.append(f"reacts, both kinds weighted the same: right {percent('reacts_balanced')}")
     for steps in (5, 10, 20, 40):
         at = f"place_{steps}"
         rest = f"constant velocity {metres(f'{at}_velocity')}, standing {metres(f'{at}_standing')}"

@@ -19,8 +19,9 @@ from housemates.evaluation.play import Games, as_teams
 from housemates.homes.home import Home
 from housemates.io import file_word
 from housemates.policies.policy import Policy
-from housemates.recordings.recording import Recorder, Recording, save_recording
+from housemates.recordings.recording import UNKNOWN, Recorder, Recording, save_recording
 from housemates.sim.rules import Reward, Rules
+from housemates.tasks.actions import ACTIONS
 from housemates.tasks.episodes import Episodes
 
 
@@ -43,10 +44,24 @@ def record_game(
         by_robot = None if names is None else [names[seat] for seat in np.argsort(games.robot[0])]
         recorder = Recorder(games.batch, names=by_robot)
         while not recorder.over:
-            recorder.tick(games.ask() if games.batch.decide.any() else None)
+            recorder.tick(*(_asked(games) if games.batch.decide.any() else ()))
     finally:
         torch.set_num_threads(before)
     return recorder.finish()
+
+
+def _asked(games: Games) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """What everybody does in the next step, and what the policies thought: see `Recorder.tick`."""
+    actions = games.ask()
+    likely, value = np.full((*actions.shape, len(ACTIONS)), np.nan, np.float32), np.full(actions.shape, np.nan)
+    wanted = np.full(actions.shape, UNKNOWN)
+    for decided in games.decided:
+        result, rows = decided.result, decided.rows
+        wanted.reshape(-1)[rows] = decided.action
+        if bool(result.log_prob.isfinite().all()):
+            value.reshape(-1)[rows] = result.value.numpy()
+            likely.reshape(-1, len(ACTIONS))[rows] = result.logits.softmax(-1).numpy()
+    return actions, likely, value, wanted
 
 
 MOST = 5

@@ -46,6 +46,8 @@ class Decisions(NamedTuple):
     """[N] float32, what the value should have been, in the same units."""
     latent: np.ndarray
     """[N] int64."""
+    explore: np.ndarray
+    """[N] float32, factor of the entropy bonus."""
     bits: np.ndarray
     """[N, bits] uint8, what the auxiliary head is to predict."""
     label: np.ndarray
@@ -82,9 +84,10 @@ def losses_and_gradients(at, decisions, weights, sizes, out, value, total):
         ratio = exp(moved)
         free, bound = ratio * decisions.advantage[k], min(max(ratio, ONE - clip), ONE + clip) * decisions.advantage[k]
         slope = -free if free <= bound else ZERO
+        bonus = weights.entropy * decisions.explore[k]
         for j in range(actions):
             p = exp(z[j])
-            z[j] = each * p * (weights.entropy * (z[j] + entropy) - slope)
+            z[j] = each * p * (bonus * (z[j] + entropy) - slope)
         z[chosen] += each * slope
         now = value[i] if informed else z[actions]
         old, target = decisions.value[k], decisions.target[k]

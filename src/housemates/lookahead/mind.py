@@ -2,7 +2,8 @@
 
 It is trained beside a finished agent (`housemates.mind`), whose own weights it never changes. Its heads, one after the other in
 one row of outputs: the action that the partner is carrying out, where its navigation leads now or within SOON steps, its place
-in AHEAD steps, the sub-goals it will achieve, and whether it reacts to others.
+in AHEAD steps, the sub-goals it will achieve, and whether it reacts to others. Destinations and places are corrections of what
+simple rules say (`add_rules`): the guess of the look-ahead, and constant velocity.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from housemates.io import read_json, seal, write_files
-from housemates.lookahead.predict import EVIDENCE, heading_of, standing, weigh
+from housemates.lookahead.predict import EVIDENCE, STRAIGHT, heading_of, standing, weigh_all
 from housemates.sim.rules import WINDOW
-from housemates.sim.sensor_kernels import HALF_HOME, write_past
+from housemates.sim.sensor_kernels import HALF_HOME, LAGS, write_past
 from housemates.sim.skills import BLOCKED, cell_at, path_length
 from housemates.tasks.actions import ACTIONS, PICK
 
@@ -37,17 +38,21 @@ HEADS = {"action": len(ACTIONS), "going": PICK + 1, "place": 2 * len(AHEAD), "su
 OUTPUTS = sum(HEADS.values())
 GOING = len(ACTIONS)
 """Where the outputs of `going` begin."""
+PLACES = GOING + HEADS["going"]
+"""Where the outputs of `place` begin."""
 TRACK, PLACE, WEIGHTS, WAYS, REST = 12, 2, PICK + 1, PICK, 3
 TRACKED = TRACK + PLACE + WEIGHTS + WAYS + REST
 """Inputs beside the memory."""
 RARE = 1e-4
 """Least probability whose logarithm is an input."""
+BACK = LAGS.index(2)
+"""Which of LAGS the velocity of `add_rules` is measured over."""
 FAR, LONG = 10.0, 750.0
 """Metres and steps that inputs are divided by."""
 FOLDER = "mind"
 """Inside the folder of the policy whose mind it is."""
 FILE, NUMBERS = "mind.json", "mind.safetensors"
-FORMAT = 1
+FORMAT = 2
 TRAIN = "train it: housemates mind RUN"
 
 
@@ -68,7 +73,7 @@ def write_tracked(world, s, r, p, row):
     row[TRACK], row[TRACK + 1] = (cosine * dx - sine * dz) / HALF_HOME, (sine * dx + cosine * dz) / HALF_HOME
     weight, destination = np.empty(PICK + 1), np.empty(PICK, np.int64)
     driven = heading_of(s, p)[1]
-    weigh(world, s, p, driven, weight, destination)
+    weigh_all(world, s, p, driven, weight, destination)
     cell, at = cell_at(world, s.home, s.pose[p, 0], s.pose[p, 1]), TRACK + PLACE
     for k in range(PICK + 1):
         row[at + k] = np.log(max(weight[k], RARE))
@@ -81,7 +86,19 @@ def write_tracked(world, s, r, p, row):
 
 
 @njit(cache=True, nogil=True)
-def answer(row, mean, scale, first, first_bias, second, second_bias, hidden, out):
+def add_rules(row, out):
+    """Add to out [OUTPUTS] what simple rules say of inputs row [D]: logarithms of the probabilities that the look-ahead guesses
+    for each destination, and the places to which the partner comes if it keeps its velocity for STRAIGHT steps."""
+    for k in range(PICK + 1):
+        out[GOING + k] += row[TRACK + PLACE + k]
+    for axis in range(2):
+        velocity = (row[TRACK + axis] - row[2 * BACK + axis]) * HALF_HOME / LAGS[BACK]
+        for k in range(len(AHEAD)):
+            out[PLACES + 2 * k + axis] += velocity * min(AHEAD[k], STRAIGHT)
+
+
+@njit(cache=True, nogil=True)
+def answer(row, mean, scale, first, first_bias, second, second_bias, sharpness, hidden, out):
     """Outputs out [OUTPUTS] of the network for inputs row [D]; hidden [H] is scratch.
 
     By loops in one order: a matrix product's last bits depend on its shape, and a game must not depend on who else plays.
@@ -96,10 +113,13 @@ def answer(row, mean, scale, first, first_bias, second, second_bias, hidden, out
         if hidden[j] > 0:
             for k in range(out.shape[0]):
                 out[k] += hidden[j] * second[j, k]
+    add_rules(row, out)
+    for k in range(out.shape[0]):
+        out[k] *= sharpness[k]
 
 
 @njit(cache=True, nogil=True)
-def expect(world, state, robots, rows, memory, near, mean, scale, first, first_bias, second, second_bias, out):
+def expect(world, state, robots, rows, memory, near, mean, scale, first, first_bias, second, second_bias, sharpness, out):
     """Where all partners of robots rows [n] of [E * R] with memory [n, M] go: probabilities out [n, R, PICK + 1].
 
     Partners farther than `near` metres are left out.
@@ -114,7 +134,7 @@ def expect(world, state, robots, rows, memory, near, mean, scale, first, first_b
                 continue
             write_tracked(world, s, r, p, row)
             row[TRACKED:] = memory[n]
-            answer(row, mean, scale, first, first_bias, second, second_bias, hidden, answers)
+            answer(row, mean, scale, first, first_bias, second, second_bias, sharpness, hidden, answers)
             highest, total = answers[GOING : GOING + PICK + 1].max(), 0.0
             for k in range(PICK + 1):
                 out[n, p, k] = np.exp(answers[GOING + k] - highest)
@@ -136,6 +156,8 @@ class Mind:
     second: np.ndarray
     """[H, OUTPUTS]."""
     second_bias: np.ndarray
+    sharpness: np.ndarray
+    """[OUTPUTS] what outputs are multiplied by, so that probabilities come true as often as they say; 1 for places."""
 
     @property
     def arrays(self) -> tuple[np.ndarray, ...]:

@@ -140,6 +140,24 @@ def standing(s, p):
 
 
 @njit(cache=True, nogil=True)
+def weigh_all(world, s, p, driven, weight, destination):
+    """As `weigh`, also for a robot that stands: it stays (weight of none), or leaves for one of the places of the task."""
+    weigh(world, s, p, driven, weight, destination)
+    if driven >= MOVED:
+        return
+    going, count = LEAVING * np.exp(-standing(s, p) / PATIENCE), 0
+    cell = cell_at(world, s.home, s.pose[p, 0], s.pose[p, 1])
+    for entity in range(PICK):
+        a = destination[entity]
+        leaves = a >= 0 and cell != BLOCKED and prior(world, entity) == 1.0 and path_length(world, s.home, cell, a) >= ARRIVED
+        weight[entity] = 1.0 if leaves else 0.0
+        count += 1 if leaves else 0
+    for entity in range(PICK):
+        weight[entity] *= going / max(count, 1)
+    weight[PICK] = 1.0 - going if count > 0 else 1.0
+
+
+@njit(cache=True, nogil=True)
 def leave(world, s, c, rules, p, paths, weights):
     """As `guess` for a robot that stands: it stays, or drives off to one of the places of the task."""
     going = LEAVING * np.exp(-standing(s, p) / PATIENCE)

@@ -147,22 +147,28 @@ def may_go(world, s, c, rules, r, ahead, logits, paths, weights, counts, own, tr
 
 
 @njit(cache=True, nogil=True)
+def candidate(k, actions, goal, trial):
+    """Fill PLAN trial with candidate k: one of the `actions` decisions, then manoeuvres after which the robot goes on to the
+    navigation `goal`, or stands. False for a skill of one step that leaves the robot where another one does."""
+    if k < actions:
+        own_action(trial, k)
+        if k < PICK and k != goal:
+            trial.to_the_end = BY_STEPS
+    else:
+        row = MANOEUVRES[(k - actions) // 2]
+        set_plan(trial, row[0], row[1], row[2], row[3], goal if (k - actions) % 2 == 0 else NO_OP, ONLY_THOUGHT)
+    return not PICK < k <= NO_OP
+
+
+@njit(cache=True, nogil=True)
 def best_plan(world, s, c, rules, r, ahead, logits, paths, weights, counts, own, trial, best):
     """The cheapest of all candidates into best [1] PLAN: the 25 decisions, and manoeuvres after which the robot stands or goes
     where its policy would most like to go. Returns what it costs."""
     goal, highest, lowest = wished(logits), logits.max(), np.inf
     actions, cost, end = logits.shape[0], 0.0, 0
     for k in range(actions + 2 * MANOEUVRES.shape[0]):
-        extra = UNLIKE * UNLIKE_MOST
-        if k < actions:
-            own_action(trial, k)
-            if k < PICK and k != goal:
-                trial.to_the_end = BY_STEPS
-            extra = UNLIKE * min(highest - logits[k], UNLIKE_MOST)
-        else:
-            row = MANOEUVRES[(k - actions) // 2]
-            set_plan(trial, row[0], row[1], row[2], row[3], goal if (k - actions) % 2 == 0 else NO_OP, ONLY_THOUGHT)
-        if not PICK < k <= NO_OP:
+        extra = UNLIKE * min(highest - logits[k], UNLIKE_MOST) if k < actions else UNLIKE * UNLIKE_MOST
+        if candidate(k, actions, goal, trial):
             # All skills of one step leave the robot where it is, as the first of them does.
             driving = own_path(world, s, c, rules, r, trial, own)
             _, cost, _, end = danger(s, rules, own, driving, ahead, paths, weights, counts, r)
@@ -265,12 +271,26 @@ class Planner:
         look_all(
             batch.world, batch.records, self._scratch, batch.numbers, self.settings, rows.astype(np.int64),
             np.ascontiguousarray(logits, np.float64), wanted.astype(np.int64), np.ascontiguousarray(decided, np.int64),
-            self._going(rows, memory), self.plans, self._room, out, told,
+            self.expected_by_mind(rows, memory), self.plans, self._room, out, told,
         )  # fmt: skip
         self.counts += np.bincount(np.where(told < 0, 3, told), minlength=4)
         return out
 
-    def _going(self, rows: np.ndarray, memory: np.ndarray | None) -> np.ndarray:
+    def try_out(
+        self, row: int, logits: np.ndarray, wanted: int, decided: np.ndarray, going: np.ndarray, plans: np.ndarray
+    ) -> tuple[int, int, np.ndarray]:
+        """What robot row of [E * R] would do if it held on to its plan of plans [E, R], what became of its decision, and its
+        plan [1] afterwards; nothing is changed. Arguments as in `revise`, of one robot; going: see `expected_by_mind`."""
+        e, r = divmod(row, self.batch.robots)
+        batch, mine = self.batch, plans.copy()
+        out, told = np.empty(1, np.int64), np.empty(1, np.int64)
+        look_all(
+            batch.world, batch.records, self._scratch, batch.numbers, self.settings, np.array([row]), logits[None],
+            np.array([wanted]), np.ascontiguousarray(decided, np.int64), going, mine, self._room, out, told,
+        )  # fmt: skip
+        return int(out[0]), int(told[0]), mine[e, r : r + 1]
+
+    def expected_by_mind(self, rows: np.ndarray, memory: np.ndarray | None) -> np.ndarray:
         """Where the partners of robots rows [n] go, by the theory of mind: [n, R, 15]; [1, R, 15] without one."""
         robots, mind = self.batch.robots, self.mind
         going = np.zeros((1 if mind is None else len(rows), robots, PICK + 1))

@@ -94,6 +94,15 @@ def split_name(text: str) -> tuple[str, LookAhead | None]:
     return name, LookAhead(word or "guess")  # ty: ignore[invalid-argument-type]
 
 
+def titled(name: str) -> tuple[str, LookAhead | None]:
+    """The name of an agent as `agents.agent.looking` makes it, without its look-ahead, and that look-ahead; None for none."""
+    known = {f" + {LookAhead(variant).title}": variant for variant in get_args(Variant)}
+    for ending, variant in known.items():
+        if name.endswith(ending):
+            return name.removesuffix(ending), LookAhead(variant)
+    return name, None
+
+
 def as_look_ahead(look_ahead: bool | str) -> LookAhead | None:
     """The look-ahead that is meant: the usual one, one of VARIANTS, or none."""
     if not look_ahead:

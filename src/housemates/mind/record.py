@@ -31,8 +31,8 @@ from housemates.training.rollout import SCRIPTED, Collector, Learner, Slots
 NEAR = 5.0
 """Metres: samples are taken when the partner is nearer, as the look-ahead asks then."""
 UNKNOWN = -1
-FACTS = 6
-"""Numbers of a row before its inputs: step, home, yaw, velocity (2), whether the partner reacts."""
+FACTS = 7
+"""Numbers of a row before its inputs: step, place in the batch, yaw, velocity (2), whether the partner reacts, home."""
 
 
 @dataclass(eq=False)
@@ -68,7 +68,7 @@ class Samples:
     velocity: np.ndarray
     """[N, 2] float32, metres a step of the last two steps, in the same frame as `place`."""
     home: np.ndarray
-    """[N] int64, which home of the batch, to divide samples by."""
+    """[N] int64, the home that was played in, to divide samples by."""
 
     def take(self, which: np.ndarray) -> Samples:
         """Some of the samples, by a mask [N] or indices."""
@@ -79,15 +79,8 @@ class Samples:
 
 
 def joined(parts: Sequence[Samples]) -> Samples:
-    """Samples of several recordings; homes of different recordings stay different."""
-    moved, first = [], 0
-    for part in parts:
-        moved.append(part.home + first)
-        first = int(moved[-1].max(initial=first - 1)) + 1
-    names = [field.name for field in fields(Samples) if field.name != "home"]
-    return Samples(
-        **{name: np.concatenate([getattr(part, name) for part in parts]) for name in names}, home=np.concatenate(moved)
-    )
+    """Samples of several recordings in the same homes."""
+    return Samples(**{field.name: np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(Samples)})
 
 
 def actions_soon(executed: np.ndarray, episode: np.ndarray, t: int, e: int) -> tuple[int, int]:
@@ -186,7 +179,7 @@ def record(
 
 
 def _look(collector: Collector, t: int, mine: np.ndarray) -> np.ndarray:
-    """Inputs of the samples after step t, one row each: step, home, yaw, velocity (2), reacts, then D inputs."""
+    """Inputs of the samples after step t, one row each: FACTS, then D inputs."""
     batch, rows = collector.batch, np.arange(len(mine))
     state, other = batch.state, 1 - mine
     apart = np.linalg.norm(state.pose[rows, mine, :2] - state.pose[rows, other, :2], axis=1)
@@ -198,7 +191,7 @@ def _look(collector: Collector, t: int, mine: np.ndarray) -> np.ndarray:
         s, r, p = batch.records[e], mine[e], other[e]
         yaw = float(state.pose[e, r, 2])
         velocity = in_frame((state.pose[e, p, :2] - place_before(s, p, 2)) / 2, yaw)
-        row[:FACTS] = t, e, yaw, *velocity, state.controllable[e, p] and state.interruptible[e, p]
+        row[:FACTS] = t, e, yaw, *velocity, state.controllable[e, p] and state.interruptible[e, p], state.home[e]
         write_tracked(batch.world, s, r, p, row[FACTS : FACTS + TRACKED])
     return out
 
@@ -215,4 +208,4 @@ def _labelled(track: Track, rows: np.ndarray, memory_size: int) -> Samples:
         place[n] = places_later(track, t, e, rows[n, 2])
         subgoals[n] = track.achieved.get((e, int(track.episode[t, e])), unknown)
     reacts, velocity = rows[:, 5].astype(np.float32), rows[:, 3:5].astype(np.float32)
-    return Samples(inputs, soon[:, 0], soon[:, 1], place, subgoals, reacts, velocity, rows[:, 1].astype(np.int64))
+    return Samples(inputs, soon[:, 0], soon[:, 1], place, subgoals, reacts, velocity, rows[:, 6].astype(np.int64))

@@ -22,7 +22,7 @@ from housemates.training.disturbances import Disturbances
 SHARE = 0.4
 """Of the partners that are disturbed while games are recorded."""
 HELD_BACK = 6
-"""Every so many homes of the recording are kept for the judgement."""
+"""Of so many homes one is kept for the judgement, and another one to choose the epoch and calibrate."""
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,8 @@ class MindSettings:
 
     steps: int = 300_000
     """Simulation steps of all homes together; the agent looks ahead in half of them."""
-    num_envs: int = 64
-    """Homes side by side."""
+    num_envs: int = 256
+    """Games side by side; each has one partner."""
     seed: int = 0
     """Of everything that is drawn."""
     fit: Fit = field(default_factory=Fit)
@@ -40,8 +40,8 @@ class MindSettings:
 
     def __post_init__(self) -> None:
         if self.num_envs < HELD_BACK or self.steps < 2 * self.num_envs:
-            both = f"{self.steps} steps in {self.num_envs} homes"
-            raise ValueError(f"{both} - give at least {HELD_BACK} homes and two steps in each")
+            both = f"{self.steps} steps in {self.num_envs} games"
+            raise ValueError(f"{both} - give at least {HELD_BACK} games and two steps in each")
         if self.seed < 0:
             raise ValueError(f"seed = {self.seed} - a seed must not be negative")
 
@@ -58,10 +58,10 @@ def train_mind(
     tell(f"recording {settings.steps:,} steps with {len(partners)} partners of {folder.name}")
     split = read(folder).split
     samples = _recorded(folder, partners, split, settings, True)
-    apart = samples.home % HELD_BACK == 0
-    tell(f"learning from {int((~apart).sum()):,} decisions")
-    mind = fit(samples.take(~apart), settings.fit, settings.seed)
-    told = judge(mind, samples.take(apart))
+    part = samples.home % HELD_BACK
+    tell(f"learning from {int((part > 1).sum()):,} decisions")
+    mind = fit(samples.take(part > 1), settings.fit, settings.seed, samples.take(part == 1))
+    told = judge(mind, samples.take(part == 0))
     meta = {"settings": to_json(settings), "partners": [partner.name for partner in partners], "judged": told}
     save_mind(me.path, mind, me.meta["sha256"], meta)
     return told

@@ -51,6 +51,8 @@ EXACT = ("pose", "arm", "held", "thing", "door", "action", "executed", "total")
 """What the digest is made of, at full precision."""
 GIVEN, SCRIPTED, CHANGED = range(3)
 """Where a decision came from: asked of a controller, read from a plan, a change of mind while busy (`Batch.assign`)."""
+UNKNOWN = -1
+"""Instead of an action: nobody knows what a policy decided."""
 DECISION = np.dtype([("tick", "i4"), ("robot", "i1"), ("action", "i1"), ("source", "i1")])
 HEADER = (
     "format", "version", "task", "split", "seed", "home", "home_hash", "episode_id", "rules", "robots", "actions", "steps",
@@ -72,7 +74,7 @@ LIMITS = {
     "start": 65_536,
     **{f"episode/{name}": 65_536 for name in (*ARRAYS, *OPTIONAL)},
     **{f"frames/{name}": 2 * MOST_JOINTS * MOST_DECISIONS for name in FRAMES},  # arms are the most: two bytes a joint
-    **{f"decisions/{name}": 4 * MOST_DECISIONS for name in (*(DECISION.names or ()), "value")},
+    **{f"decisions/{name}": 4 * MOST_DECISIONS for name in (*(DECISION.names or ()), "value", "wanted")},
     "decisions/probabilities": 4 * len(ACTIONS) * MOST_DECISIONS,
 }
 """Arrays of a file, and the most bytes of each."""
@@ -100,6 +102,8 @@ class Recording:
     """[D, 25] float32: how likely each action was; nan where not known."""
     value: np.ndarray
     """[D] float32: what the policy expected to earn; nan where not known."""
+    wanted: np.ndarray
+    """[D] int8: what the policy decided, which a look-ahead may have replaced by `action`; -1 where not known."""
 
     @property
     def steps(self) -> int:
@@ -167,7 +171,7 @@ class Recorder:
         self._frames: dict[str, list[np.ndarray]] = {name: [] for name in FRAMES}
         self._digest = hashlib.sha256()
         self._decisions: list[tuple[int, int, int, int]] = []
-        self._beliefs: list[tuple[np.ndarray | None, float]] = []
+        self._beliefs: list[tuple[np.ndarray | None, float, int]] = []
         self._events: list[dict[str, Any]] = []
         self._keep()
 
@@ -182,11 +186,15 @@ class Recorder:
         return bool(self.batch.state.over[self.home])
 
     def tick(
-        self, actions: np.ndarray | None = None, probabilities: np.ndarray | None = None, value: np.ndarray | None = None
+        self,
+        actions: np.ndarray | None = None,
+        probabilities: np.ndarray | None = None,
+        value: np.ndarray | None = None,
+        wanted: np.ndarray | None = None,
     ) -> Step:
         """One step of the whole batch with actions [E, R] for those who must decide (-1 waits); see `Batch.tick`.
 
-        probabilities [E, R, 25] and value [E, R]: what the policies thought, for whoever watches.
+        probabilities [E, R, 25], value [E, R] and wanted [E, R]: what the policies thought and decided, for whoever watches.
         """
         if self.over:
             raise ValueError(f"the episode ended after {self.tick_number} steps - nothing more can be recorded")
@@ -197,7 +205,10 @@ class Recorder:
             action = int(actions[e, r]) if asked else plan_of(self.batch, e, int(r))
             if action >= 0:
                 likely = probabilities[e, r] if asked and probabilities is not None else None
-                self._decide(int(r), action, GIVEN if asked else SCRIPTED, likely, value[e, r] if value is not None else np.nan)
+                worth = value[e, r] if value is not None else np.nan
+                self._decide(
+                    int(r), action, GIVEN if asked else SCRIPTED, likely, worth, UNKNOWN if wanted is None else wanted[e, r]
+                )
         before = self.batch.records[e].copy()
         chosen = _running(before["action"], self._decisions, self.tick_number, self.batch.robots)
         step = self.batch.tick(actions)
@@ -239,7 +250,7 @@ class Recorder:
             "robot": batch.robot.name,
         }
         unknown = np.full(len(ACTIONS), np.nan, np.float32)
-        likely = [unknown if p is None else np.asarray(p, np.float32) for p, _ in self._beliefs]
+        likely = [unknown if p is None else np.asarray(p, np.float32) for p, _, _ in self._beliefs]
         return Recording(
             header=json.loads(json.dumps(header)),
             start=start,
@@ -247,12 +258,15 @@ class Recorder:
             frames={name: np.array(rows, FRAMES[name]) for name, rows in self._frames.items()},
             decisions=np.array(self._decisions, DECISION),
             probabilities=np.array(likely, np.float32).reshape(-1, len(ACTIONS)),
-            value=np.array([v for _, v in self._beliefs], np.float32),
+            value=np.array([v for _, v, _ in self._beliefs], np.float32),
+            wanted=np.array([w for _, _, w in self._beliefs], np.int8),
         )
 
-    def _decide(self, robot: int, action: int, source: int, likely: np.ndarray | None, value: float) -> None:
+    def _decide(
+        self, robot: int, action: int, source: int, likely: np.ndarray | None, value: float, wanted: int = UNKNOWN
+    ) -> None:
         self._decisions.append((self.tick_number, robot, action, source))
-        self._beliefs.append((likely, float(value)))
+        self._beliefs.append((likely, float(value), int(wanted)))
 
     def _keep(self) -> None:
         """Store the present state as the next frame."""
@@ -295,7 +309,8 @@ def replay(recording: Recording | Path | str, home: Home | None = None) -> Recor
     again = _play(recording, home, recording.steps).finish()
     if again.header["digest"] != recording.header["digest"]:
         raise ValueError(_difference(recording, again))
-    return replace(again, decisions=recording.decisions, probabilities=recording.probabilities, value=recording.value)
+    told = {name: getattr(recording, name) for name in ("decisions", "probabilities", "value", "wanted")}
+    return replace(again, **told)
 
 
 def resume(recording: Recording, tick: int, home: Home | None = None) -> Batch:
@@ -349,6 +364,8 @@ def save_recording(path: Path, recording: Recording) -> None:
         arrays["decisions/probabilities"] = recording.probabilities
     if np.isfinite(recording.value).any():
         arrays["decisions/value"] = recording.value
+    if (recording.wanted != UNKNOWN).any():
+        arrays["decisions/wanted"] = recording.wanted
     write_whole(path, lambda file: np.savez_compressed(file, **arrays))  # ty: ignore[invalid-argument-type]
 
 
@@ -421,6 +438,7 @@ def _assemble(header: dict[str, Any], arrays: Mapping[str, np.ndarray]) -> Recor
         decisions=decisions,
         probabilities=found.get("probabilities", np.full((len(decisions), len(ACTIONS)), np.nan, np.float32)),
         value=found.get("value", np.full(len(decisions), np.nan, np.float32)),
+        wanted=found.get("wanted", np.full(len(decisions), UNKNOWN, np.int8)),
     )
 
 

@@ -33,6 +33,7 @@ def update(
     entropy: float | None = None,
     scale: Scale | None = None,
     model: PartnerModel | None = None,
+    explore: np.ndarray | None = None,
 ) -> dict[str, float]:
     """All passes over one rollout; returns means of what is logged, over this worker's decisions. See `ppo.update`.
 
@@ -50,6 +51,7 @@ def update(
         advantage=ready.advantage.numpy(),
         target=scale.unit(ready.target).numpy(),
         latent=store.latent,
+        explore=np.ones(store.size, np.float32) if explore is None else explore,
         bits=known.bits,
         label=known.label,
     )

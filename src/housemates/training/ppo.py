@@ -49,6 +49,10 @@ class PPO:
     """Weight of the entropy bonus at the beginning."""
     entropy_end: float | None = None
     """Its weight at the end, reached linearly; none keeps it."""
+    entropy_near: float = 1.0
+    """Factor of that bonus for decisions with a partner nearer than `near`; 1 explores everywhere alike."""
+    near: float = 2.6
+    """Metres; skills are first cut at 2.5."""
     max_grad_norm: float = 0.5
     """Gradients are scaled down to this norm."""
     per_step: bool = True
@@ -68,6 +72,10 @@ class PPO:
         for name in ("epochs", "num_minibatches", "chunk"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} = {getattr(self, name)} - it must be at least 1")
+        if not 0 <= self.entropy_near < np.inf:
+            raise ValueError(f"entropy_near = {self.entropy_near} - give a factor of at least 0, 1 for no change")
+        if not 0 < self.near < np.inf:
+            raise ValueError(f"near = {self.near} - give metres above 0")
 
     def left(self, share: float) -> tuple[float, float]:
         """Learning rate and entropy weight when a share (1 to 0) of the run is left."""
@@ -188,11 +196,12 @@ def update(
     scale: Scale | None = None,
     auxiliary: Auxiliary | None = None,
     model: PartnerModel | None = None,
+    explore: np.ndarray | None = None,
 ) -> dict[str, float]:
     """All passes over one rollout; returns means of what is logged, over this worker's decisions.
 
     entropy: its present weight (default: the config's); scale: the units of the critic; auxiliary: heads that learn along;
-    model: what these predict of a partner.
+    model: what these predict of a partner; explore [N] float32: factor of the entropy bonus of each decision, default 1.
     """
     group, scale = group or Group(), scale or Scale()
     device = policy.actor.weight.device
@@ -205,6 +214,7 @@ def update(
     if auxiliary is not None:
         told = targets(store, config.auxiliary, model or PartnerModel())
         known = told, *(torch.from_numpy(values).to(device) for values in (told.bits, told.weight, told.label))
+    factor = torch.from_numpy(np.ones(store.size, np.float32) if explore is None else explore).to(device)
     learnt: list[nn.Parameter] = [*policy.parameters(), *(auxiliary.parameters() if auxiliary is not None else ())]
     sums: dict[str, Tensor] = {}
     passes = 0
@@ -215,7 +225,8 @@ def update(
                 result = replay(policy, seen, stored, index.to(device))
                 losses = _losses(result, stored, config)
                 weight = config.entropy if entropy is None else entropy
-                loss = losses["policy_loss"] + config.value_coef * losses["value_loss"] - weight * losses["entropy"]
+                bonus = (result.entropy * factor[result.at]).mean()
+                loss = losses["policy_loss"] + config.value_coef * losses["value_loss"] - weight * bonus
                 if auxiliary is not None and known is not None:
                     told, bits, each, label = known
                     missed = label[result.at] if auxiliary.classes else label
@@ -277,8 +288,14 @@ class PPOAlgorithm(Algorithm):
 
     @property
     def observations(self) -> tuple[str, ...]:
-        """Those of the policy and of an informed critic, and the truths that the head learns."""
-        return (*super().observations, *(("predicates",) if self.training.ppo.auxiliary else ()))
+        """Those of the policy and of an informed critic, the truths that the head learns, and what tells where partners are."""
+        more = [("predicates", self.training.ppo.auxiliary), ("state", self._explores_near)]
+        return (*super().observations, *(name for name, wanted in more if wanted))
+
+    @property
+    def _explores_near(self) -> bool:
+        """Whether decisions near a partner have another entropy bonus."""
+        return self.training.ppo.entropy_near != 1 and self.batch.robots > 1
 
     @property
     def labels(self) -> dict[str, tuple[tuple[int, ...], type]]:
@@ -300,6 +317,18 @@ class PPOAlgorithm(Algorithm):
         ready = prepare(store, config, streams, bonus, self.group)
         if config.normalise_value:
             scale.follow(ready.target.numpy()[store.closed], policy.critic, self.group)
+        explore = None
+        if self._explores_near:
+            explore = exploration(store.observations["state"][: store.size], self.batch.robots, config)
         if self.fused is not None:
-            return fused_update.update(self.fused, store, ready, config, rng, rate, self.group, entropy, scale, model)
-        return update(policy, self.optimiser, store, ready, config, rng, self.group, entropy, scale, self.head, model)
+            args = store, ready, config, rng, rate, self.group, entropy, scale
+            return fused_update.update(self.fused, *args, model=model, explore=explore)
+        args = store, ready, config, rng, self.group, entropy, scale, self.head
+        return update(policy, self.optimiser, *args, model=model, explore=explore)
+
+
+def exploration(state: np.ndarray, robots: int, config: PPO) -> np.ndarray:
+    """Factors [N] float32 of the entropy bonus of decisions that saw state [N, D] (the sensor of that name)."""
+    # The last numbers are distance and heading of every partner, the nearest first.
+    distance = state[:, state.shape[1] - 2 * (robots - 1)]
+    return np.where(distance < config.near, config.entropy_near, 1.0).astype(np.float32)

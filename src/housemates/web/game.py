@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from housemates.agents.actors import Actors, load_actors
+from housemates.agents.actors import Actors, Decisions, load_actors
 from housemates.agents.agent import Agent, scripted
 from housemates.homes.home import OPENABLE, Home
 from housemates.recordings.captions import ENDS
-from housemates.recordings.recording import Recorder, Recording, batch_of, resume
+from housemates.recordings.recording import UNKNOWN, Recorder, Recording, batch_of, resume
 from housemates.robots import DEFAULT
 from housemates.run_folder import AGENT, RunFolder
 from housemates.sim.batch import Batch
@@ -38,6 +38,7 @@ from housemates.tasks.actions import (
 from housemates.tasks.episodes import Episodes
 from housemates.tasks.tasks import TASKS, get_task
 from housemates.web.messages import Refused
+from housemates.web.overlay import Watcher, offered
 from housemates.web.phrases import buttons, instructions, subgoals
 from housemates.web.validation import check_in_home
 from housemates.web.views import belief, episode_in_words, events_in_words, things_of
@@ -116,6 +117,11 @@ class Game:
         self.things = things_of([int(kind) for kind in self.episode["kind"][0]])
         self.thoughts: dict[int, dict[str, Any]] = {}
         """The last decision of each policy, by robot."""
+        self.aheads: dict[int, dict[str, Any]] = {}
+        """The look-ahead of each policy at its last decision, by robot; while it is asked for."""
+        self.explaining = False
+        """Whether it is."""
+        self._watchers: dict[int, Watcher] = {}
         self.queue: list[int] = []
         """What the person's robot does next: numbers of actions."""
         self._cut = False
@@ -163,8 +169,13 @@ class Game:
         robots, state = self.batch.robots, self.batch.state
         actions = np.full((1, robots), -1)
         likely, value = np.full((1, robots, len(ACTIONS)), np.nan), np.full((1, robots), np.nan)
+        wanted = np.full((1, robots), UNKNOWN)
         decide = self.batch.decide[0]
-        for decided in self.actors.decide(decide[None], actions):
+        plans = [planner.plans.copy() for planner in self.actors.planners] if self.explaining else []
+        everybody = self.actors.decide(decide[None], actions)
+        for decided in everybody:
+            wanted[0, decided.rows] = decided.action
+        for decided in everybody:
             (robot,), result = decided.rows.tolist(), decided.result
             value[0, robot] = float(result.value[0])
             found = result.logits.softmax(-1)[0].numpy() if bool(result.log_prob.isfinite().all()) else None
@@ -172,13 +183,29 @@ class Game:
                 likely[0, robot] = found
             thought = belief(int(actions[0, robot]), found, float(value[0, robot]))
             self.thoughts[robot] = {"tick": self.recorder.tick_number, "robot": robot, **thought}
+            if self.explaining and found is not None:
+                self.aheads[robot] = self._explain(robot, decided, wanted, plans)
         if self.human >= 0:
-            wanted = self._person(bool(decide[self.human]))
-            if wanted is not None and state.action[0, self.human] == MUST_DECIDE:
-                actions[0, self.human] = wanted
-            elif wanted is not None:
-                self.recorder.assign(self.human, wanted)
-        self.recorder.tick(actions, likely, value)
+            next_one = self._person(bool(decide[self.human]))
+            if next_one is not None and state.action[0, self.human] == MUST_DECIDE:
+                actions[0, self.human] = next_one
+            elif next_one is not None:
+                self.recorder.assign(self.human, next_one)
+        self.recorder.tick(actions, likely, value, wanted)
+
+    def _explain(self, robot: int, decided: Decisions, wanted: np.ndarray, plans: list[np.ndarray]) -> dict[str, Any]:
+        """The look-ahead of a robot that has just decided; plans: what everybody held on to before, by planner."""
+        planner, result = self.actors.planner_of(robot), decided.result
+        if robot not in self._watchers:
+            self._watchers[robot] = Watcher(self.batch, robot, planner)
+        before = None if planner is None else plans[self.actors.planners.index(planner)]
+        memory = None if planner is None or planner.mind is None else result.memory.numpy()
+        logits, own = result.logits[0].numpy(), int(decided.action[0])
+        return self._watchers[robot].tell(self.recorder.tick_number, logits, own, wanted, before, memory)
+
+    def offered(self) -> list[dict[str, Any] | None]:
+        """What the page is told of each robot's look-ahead; None for those that no policy moves."""
+        return [offered(who.look_ahead) if who.trained else None for who in self.team]
 
     def may(self, robot: int, action: int) -> bool:
         """Whether an action could start now."""
@@ -216,6 +243,7 @@ class Game:
             "instructions": instructions(self.task.name),
             "subgoals": self.subgoals(),
             "buttons": buttons(self.task.name, self.things),
+            "look_ahead": self.offered(),
             **episode_in_words(self.episode),
         }
 

@@ -212,9 +212,8 @@ def title_of(header: dict[str, Any]) -> str:
     """Task, home and episode of a recording's header."""
     for key in ("home_hash", "robots", "outcome", "steps"):
         header[key]
-    return title(
-        Recording(header=header, start=_NONE, episode={}, frames={}, decisions=_NONE, probabilities=_NONE, value=_NONE)
-    )
+    nothing = dict.fromkeys(("start", "decisions", "probabilities", "value", "wanted"), _NONE)
+    return title(Recording(header=header, episode={}, frames={}, **nothing))
 
 
 _NONE = np.zeros(0)
@@ -232,7 +231,7 @@ def _trim(known: OrderedDict[str, Any], most: int) -> list[str]:
 def recording_bytes(recording: Recording) -> int:
     """About how many bytes a recording takes in memory; a header takes up to ten times its text."""
     arrays = (*recording.frames.values(), *recording.episode.values(), recording.start, recording.decisions)
-    held = sum(array.nbytes for array in (*arrays, recording.probabilities, recording.value))
+    held = sum(array.nbytes for array in (*arrays, recording.probabilities, recording.value, recording.wanted))
     return held + 10 * len(json.dumps(recording.header))
 
 

@@ -110,6 +110,7 @@ MESSAGES: dict[str, dict[str, Field]] = {
     },
     "join": {"game": _name(), "key": _name(None)},
     "leave": {},
+    "overlay": {"look_ahead": _flag()},
     "ack": {"frame": _whole(0, 2**32 - 1)},
     "action": {"action": _whole(0, len(ACTIONS) - 1)},
     "click": {"entity": _whole(0, len(ENTITIES) - 1)},

@@ -36,6 +36,7 @@ from housemates.web.connection import IDLE_CLOSED, TOO_MANY_CLIENTS, Connection,
 from housemates.web.library import LARGEST_FILE
 from housemates.web.messages import LARGEST, Refused
 from housemates.web.middleware import AccessMiddleware
+from housemates.web.overlay import LookAheads, offered_of
 from housemates.web.security import EVERYWHERE, HEADERS, LOCAL, AccessRules, client_address
 from housemates.web.service import Options, Service
 from housemates.web.views import DepthPictures, bodies, recording_row, recording_view, scene
@@ -66,7 +67,7 @@ class Page:
 
     def __init__(self, service: Service, rules: AccessRules | None = None, static: Path = STATIC) -> None:
         self.service, self.rules = service, rules or AccessRules()
-        self.depths, self.pages = DepthPictures(), set[Connection]()
+        self.depths, self.aheads, self.pages = DepthPictures(), LookAheads(), set[Connection]()
         self.limit: ConnectionLimit | None = None
         self._uploading = 0
         self._workers: CapacityLimiter | None = None
@@ -81,6 +82,7 @@ class Page:
             Route("/api/recordings", self.upload, methods=["POST"]),
             Route("/api/recording/{id}", self.recording),
             Route("/api/recording/{id}/depth", self.depth),
+            Route("/api/recording/{id}/lookahead", self.look_ahead),
             Route("/api/recording/{id}/file", self.download),
             Route("/api/scene/{id}", self.scene),
             Route("/api/bodies", self.bodies),
@@ -154,6 +156,20 @@ class Page:
             return self.depths.picture(name, recording, self.service.library.home(recording), frame, robot)
 
         return Response(await self._work(draw), media_type="application/octet-stream", headers=FRESH)
+
+    async def look_ahead(self, request: Request) -> Response:
+        """What a robot of a recording expected, tried and did at each of its decisions."""
+        name, robot = request.path_params["id"], _number(request, "robot")
+
+        def compute() -> bytes:
+            recording = self.service.library.recording(name)
+            known = offered_of(recording)
+            if robot >= len(known) or known[robot] is None:
+                raise Refused("this recording holds no look-ahead of that robot - choose another robot", 404)
+            found = self.aheads.of(name, recording, self.service.library.home(recording), robot)
+            return long_json({"robot": robot, "decisions": found})
+
+        return Response(await self._work(compute), media_type="application/json", headers=FRESH)
 
     async def download(self, request: Request) -> Response:
         """A recording as a file."""
@@ -241,6 +257,8 @@ class Page:
             client.acknowledge(message["frame"])
         elif kind == "leave":
             client.leave()
+        elif kind == "overlay":
+            client.look_ahead = message["look_ahead"]
         elif kind == "join":
             return service.join(client, message["game"], message["key"])
         elif kind in ("new_game", "swap"):

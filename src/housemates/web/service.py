@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from housemates import __version__
-from housemates.agents.agent import Agent
+from housemates.agents.agent import Agent, looking
 from housemates.homes.home import Home
+from housemates.lookahead.settings import split_name, titled
 from housemates.recordings.captions import ENDS
 from housemates.recordings.recording import Recording
 from housemates.sim.state import MOST_ROBOTS
@@ -212,13 +213,26 @@ class Service:
         if name == SURPRISE:
             return secrets.choice(self._trained(task))
         run = self.runs.get(name.removeprefix("run/")) if name.startswith("run/") else None
-        found = run.player(robot) if run is not None else self.partners.get(name)
+        found = run.player(robot) if run is not None else self._known(name)
         if found is None:
             raise Refused("no such partner here - choose one of the list")
         trained = found.meta.get("task")
         if trained and trained != task:
             raise Refused(f"{found.name} was trained for {trained}, not for {task} - choose another partner")
         return found
+
+    def _known(self, name: str) -> Agent | None:
+        """A partner by its name, which may end with +lookahead, or say in words that it looks ahead; None if there is none."""
+        if name in self.partners:
+            return self.partners[name]
+        for split in (split_name, titled):
+            try:
+                base, ahead = split(name)
+                if ahead is not None and ahead.variant != "mind" and base in self.partners:
+                    return looking(self.partners[base], ahead)
+            except ValueError as error:
+                raise Refused(str(error)[:200]) from error
+        return None
 
     def _trained(self, task: str) -> list[Agent]:
         """The trained partners of a task, all others where there is none."""
@@ -230,9 +244,10 @@ class Service:
         if not recording.start["controllable"][0, robot]:
             return None
         name = recording.header["robots"][robot]
-        if name not in self.partners:
+        found = self._known(name)
+        if found is None:
             raise Refused(f"robot {robot} was {name[:60]}, which is not available here - choose a partner for it as well")
-        return self.partners[name]
+        return found
 
     def offer(self, homes: list[Home], episodes: Mapping[str, Episodes]) -> None:
         """Play in these homes, and these episodes by task, instead of those of the split."""

@@ -49,6 +49,8 @@ class Snapshot(NamedTuple):
     """How many events there have been."""
     decisions: tuple[dict[str, Any], ...]
     """The last decision of each policy."""
+    aheads: tuple[dict[str, Any], ...]
+    """The look-ahead of each policy at its last decision, if any client wants it."""
 
 
 class Session:
@@ -144,6 +146,7 @@ class Session:
             "owner": owner,
             **self.game.describe(),
             "robots": self.names(),
+            "look_ahead": self.game.offered() if self.reveal else [None] * len(self.game.team),
             "hidden": self.hidden,
             "hz": self.hz,
             "paused": self.paused,
@@ -169,6 +172,7 @@ class Session:
                     self._publish()
                 if going and now >= beat and not self._closed:
                     self._steps = max(self._steps - 1, 0)
+                    self.game.explaining = self.reveal and any(client.look_ahead for client in tuple(self.clients))
                     self.game.tick()
                     # A step that took too long does not make the next ones come in a burst.
                     beat = max(beat + 1 / self.hz, now)
@@ -211,7 +215,7 @@ class Session:
         wanted = any(client.depth for client in tuple(self.clients))
         pictures = self._pictures() if wanted else b""
         events, decisions = len(game.recorder.events), tuple(game.thoughts.values())
-        return Snapshot(serial, frame, pictures, events, decisions)
+        return Snapshot(serial, frame, pictures, events, decisions, tuple(game.aheads.values()))
 
     def _pictures(self) -> bytes:
         batch = self.game.batch
@@ -234,14 +238,14 @@ class Client:
 
     def __init__(self, address: str = "") -> None:
         """address: where it comes from."""
-        self.address, self.depth, self.owner = address, False, False
+        self.address, self.depth, self.look_ahead, self.owner = address, False, False, False
         self.session: Session | None = None
         self.changed = asyncio.Event()
         self.sent, self.acknowledged = 0, 0
         """Number of the last frame that was sent, and of the last that was acknowledged."""
         self.sent_at = 0.0
         self._serial, self._events, self._clock, self._end_sent = -1, 0, (0.0, False), False
-        self._decision_ticks: dict[int, int] = {}
+        self._decision_ticks: dict[tuple[str, int], int] = {}
 
     def enter(self, session: Session, owner: bool) -> dict[str, Any]:
         """Watch a game from now on; returns the message `game`."""
@@ -290,10 +294,12 @@ class Client:
             if newest.events > self._events:
                 found.append({"type": "events", "events": session.game.events(self._events)[: newest.events - self._events]})
                 self._events = newest.events
-            for decision in newest.decisions if session.reveal else ():
-                if self._decision_ticks.get(decision["robot"]) != decision["tick"]:
-                    self._decision_ticks[decision["robot"]] = decision["tick"]
-                    found.append({"type": "decision", **decision})
+            told = [("decision", newest.decisions), ("look_ahead", newest.aheads if self.look_ahead else ())]
+            for kind, rows in told if session.reveal else ():
+                for row in rows:
+                    if self._decision_ticks.get((kind, row["robot"])) != row["tick"]:
+                        self._decision_ticks[kind, row["robot"]] = row["tick"]
+                        found.append({"type": kind, **row})
             self.sent = (self.sent + 1) % 2**32
             self.sent_at = time.monotonic()
             self._serial = newest.serial

@@ -15,7 +15,16 @@ import numpy as np
 from housemates.homes.home import Home
 from housemates.homes.objects import OBJECTS
 from housemates.recordings.events import KINDS
-from housemates.recordings.recording import ARM_UNIT, DECISION, FRAMES, LONGEST, MOST_DECISIONS, Recording, robot_of
+from housemates.recordings.recording import (
+    ARM_UNIT,
+    DECISION,
+    FRAMES,
+    LONGEST,
+    MOST_DECISIONS,
+    UNKNOWN,
+    Recording,
+    robot_of,
+)
 from housemates.sim.scripts import SCRIPTS
 from housemates.sim.state import MOST_ROBOTS, OUTCOMES
 from housemates.sim.world import PLAN_STEPS
@@ -161,6 +170,9 @@ def _check_decisions(recording: Recording, robots: int) -> None:
         raise ValueError("probabilities of other decisions")
     if recording.probabilities.dtype.kind != "f" or recording.value.dtype.kind != "f":
         raise ValueError("probabilities that are no numbers")
+    if recording.wanted.shape != (len(found),) or recording.wanted.dtype != np.int8:
+        raise ValueError("wanted actions of other decisions")
+    _within("wanted", recording.wanted, UNKNOWN, len(ACTIONS) - 1)
 
 
 def _check_episode(episode: Mapping[str, np.ndarray]) -> None:

@@ -21,6 +21,7 @@ from housemates.sim.batch import Batch
 from housemates.tasks.actions import ENTITIES, door_of
 from housemates.web.library import Entry, title_of
 from housemates.web.messages import PIXELS
+from housemates.web.overlay import offered_of
 from housemates.web.phrases import entity_title, for_player
 from housemates.web.validation import check_in_home
 
@@ -67,6 +68,7 @@ def recording_view(entry: Entry, recording: Recording) -> dict[str, Any]:
         "first": int(recording.start["clock"][0]),
         "fork": None,
         "step_seconds": STEP_SECONDS,
+        "look_ahead": offered_of(recording),
         **episode_in_words(recording.episode),
         "frames": frames,
         "decisions": _decisions(recording),

@@ -87,7 +87,10 @@ const handlers = {
   state(connected, reason) {
     facts.connected = connected;
     if (!connected) notify(reason || "the connection to the server is lost - reconnecting", 0);
-    else notify("");
+    else {
+      notify("");
+      viewer.reconnected();
+    }
   },
   preparing(message) {
     facts.preparing = true;
@@ -109,6 +112,9 @@ const handlers = {
   },
   decision(message) {
     viewer.live?.decisions.push(message);
+  },
+  look_ahead(message) {
+    viewer.ahead(message);
   },
   clock(message) {
     viewer.playing = !message.paused;
@@ -153,6 +159,7 @@ function keys(event) {
   else if (event.key === "ArrowRight" || event.key === ".") viewer.step(by);
   else if (event.key === "Home") viewer.seek(viewer.low);
   else if (event.key === "End") viewer.seek(viewer.high);
+  else if (event.key === "o") viewer.nextOverlay();
   else if (event.key === "s")
     $("swap").click(); // Does nothing where the button is disabled.
   else if (camera) viewer.camera(camera);
@@ -166,6 +173,7 @@ function about() {
     ["← →", "one step back or forward, ten with shift"],
     ["1 … 5", "camera: orbit, top, follow 0, follow 1, head"],
     ["S", "replace a robot from here on"],
+    ["O", "look-ahead of the next robot, or none"],
     ["L", "light or dark"],
     ["W A D or arrows", "playing: drive forward, turn"],
     ["1 … 6", "playing: fetch and bring objects, open furniture"],
@@ -231,6 +239,15 @@ function expose() {
     },
     get future() {
       return viewer.future;
+    },
+    get overlay() {
+      return {
+        robot: viewer.overlay,
+        offered: [...$("overlay").options].map((option) => Number(option.value)),
+        aheads: viewer.front?.aheads[viewer.overlay] ?? [],
+        card: $("ahead").textContent,
+        drawn: viewer.stage.overlay.parts,
+      };
     },
     get camera() {
       return viewer.stage.kind;

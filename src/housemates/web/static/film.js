@@ -11,6 +11,7 @@ export class Film {
     this.me = -1;
     this.live = false;
     this.length = recording.steps + 1;
+    this.aheads = {}; // Decisions of the look-ahead by robot, once they were asked for.
     const arrays = Object.entries(recording.frames);
     this.arrays = Object.fromEntries(arrays.map(([name, array]) => [name, numbers(array)]));
     this.size = Object.fromEntries(arrays.map(([name, { shape }]) => [name, count(shape.slice(1))]));
@@ -75,6 +76,7 @@ export class LiveFilm {
     this.frames = [];
     this.bands = [];
     this.decisions = [];
+    this.aheads = {};
     this.events = [...game.events];
     this.outcome = "running";
     this.length = 1;

@@ -4,6 +4,7 @@ import * as THREE from "three";
 import { OrbitControls } from "/static/vendor/OrbitControls.js";
 import { called } from "./film.js";
 import { Cast, Home3D } from "./home3d.js";
+import { Overlay } from "./overlay.js";
 import { $, css, el, fast, fine, objectTint, press, robotTint } from "./page.js";
 
 const NEAR_POINTER = 26; // Pixels from an object within which a click means it.
@@ -28,6 +29,7 @@ export class Stage {
     this.sun.shadow.bias = -0.0006;
     this.sun.shadow.normalBias = 0.02;
     this.scene.add(this.day, this.sun, this.sun.target);
+    this.overlay = new Overlay(this.scene);
     this.wide = new THREE.PerspectiveCamera(42, 1, 0.05, 80);
     this.above = new THREE.OrthographicCamera(-5, 5, 5, -5, 0.1, 60);
     this.controls = new OrbitControls(this.wide, this.canvas);
@@ -64,6 +66,7 @@ export class Stage {
     }
     this.cast = new Cast(this.bodies, film);
     this.scene.add(this.cast.group);
+    this.overlay.clear();
     this.#name(film);
     if (!same) this.look();
     this.camera(this.kind);
@@ -77,6 +80,7 @@ export class Stage {
     this.day.intensity = dark ? 1.35 : 2.2;
     this.sun.intensity = dark ? 1.2 : 1.7;
     this.home?.dress(this.theme);
+    this.overlay.clear();
   }
 
   #sun() {
@@ -140,8 +144,8 @@ export class Stage {
     if (this.home && was && Math.abs(was - this.aspect) > 0.2 && this.kind === "orbit") this.look();
   }
 
-  /** Draw frames beside each other: one, or two to compare. words: a heading for each. */
-  draw(frames, words = []) {
+  /** Draw frames beside each other: one, or two to compare. words: a heading for each; aheads: what is drawn on the floor. */
+  draw(frames, words = [], aheads = []) {
     if (!this.home || !frames.length) return;
     const { clientWidth: width, clientHeight: height } = this.canvas;
     if (this.parts !== frames.length) {
@@ -154,6 +158,7 @@ export class Stage {
       const part = width / frames.length;
       this.cast.pose(frame);
       this.home.open(frame.door);
+      this.overlay.show(aheads[n] ?? null);
       const camera = this.#aim(part / height);
       this.renderer.setViewport(n * part, 0, part, height);
       this.renderer.setScissor(n * part, 0, part, height);
@@ -217,6 +222,7 @@ export class Stage {
 
   #name(film) {
     $("labels").replaceChildren();
+    this.noted = "";
     const label = (text, tint, point, hidden) => {
       // One for each of two pictures beside each other.
       const spans = [0, 1].map(() => el("span", { tint, hidden: true }, text));
@@ -256,6 +262,20 @@ export class Stage {
     });
   }
 
+  /** Small labels beside those of robots and objects: [{text, tint, point}], instead of those before. */
+  note(notes) {
+    const key = JSON.stringify(notes);
+    if (key === this.noted) return;
+    this.noted = key;
+    for (const { spans, note } of this.labels) if (note) for (const span of spans) span.remove();
+    this.labels = this.labels.filter(({ note }) => !note);
+    for (const { text, tint, point } of notes) {
+      const spans = [0, 1].map(() => el("span.note", { tint, hidden: true }, text));
+      $("labels").append(...spans);
+      this.labels.push({ spans, point: () => point, hidden: () => this.parts > 1, wide: 0, note: true });
+    }
+  }
+
   /** Move the labels to where their objects are in the picture that starts at pixel `left`, none over another. */
   #place(camera, left, width, height, n, count) {
     const taken = this.#covered();
@@ -291,7 +311,7 @@ export class Stage {
     if (!this.over || now - this.overAt > 400) {
       const box = this.canvas.getBoundingClientRect();
       this.overAt = now;
-      this.over = ["task", "cameras"]
+      this.over = ["task", "ahead", "cameras"]
         .map((id) => $(id).getBoundingClientRect())
         .filter((r) => r.width)
         .map((r) => ({

@@ -3,7 +3,8 @@
 
 import { Cards } from "./cards.js";
 import { between, Film, LiveFilm } from "./film.js";
-import { $, askJson, fast, press } from "./page.js";
+import { aheadAt, chances, tell } from "./overlay.js";
+import { $, askJson, el, fast, notify, press } from "./page.js";
 import { Stage } from "./stage.js";
 import { Timeline } from "./timeline.js";
 
@@ -25,6 +26,8 @@ export class Viewer {
     this.cursor = 0;
     this.playing = false;
     this.rate = 10;
+    this.overlay = -1; // The robot whose look-ahead is shown, -1 for none.
+    this.listening = false;
     this.dirty = true;
     this.before = performance.now();
     this.stage.controls.addEventListener("change", () => (this.dirty = true));
@@ -147,6 +150,7 @@ export class Viewer {
     this.future = future;
     press($("futures"), (button) => button.dataset.future === future);
     if (this.front) this.cards.set(this.front);
+    this.#offer();
     this.dirty = true;
   }
 
@@ -168,6 +172,70 @@ export class Viewer {
     return last ? film.events.filter((e) => e.tick === last.tick) : [];
   }
 
+  /** Show the look-ahead of a robot, -1 for none. */
+  lookAhead(robot) {
+    this.overlay = robot;
+    $("overlay").value = String(robot);
+    this.listen();
+    this.#fetchAheads();
+    this.dirty = true;
+  }
+
+  /** The next robot whose look-ahead can be shown, after the last one none. */
+  nextOverlay() {
+    const values = [...$("overlay").options].map((option) => Number(option.value));
+    if (!$("overlay").hidden) this.lookAhead(values[(values.indexOf(this.overlay) + 1) % values.length]);
+  }
+
+  /** Tell the server whether live games are to carry their look-ahead. */
+  listen() {
+    if (this.listening === this.overlay >= 0) return;
+    this.listening = this.overlay >= 0;
+    this.socket.send({ type: "overlay", look_ahead: this.listening });
+  }
+
+  /** A new connection knows nothing of what was asked for. */
+  reconnected() {
+    this.listening = false;
+    this.listen();
+  }
+
+  /** A decision of the live game. */
+  ahead(message) {
+    const film = this.live;
+    if (!film) return;
+    film.aheads[message.robot] ??= [];
+    film.aheads[message.robot].push(message);
+    this.dirty = true;
+  }
+
+  /** Ask for the look-aheads of the recordings that are shown, once for each robot. */
+  #fetchAheads() {
+    const robot = this.overlay;
+    for (const film of [this.film, this.other]) {
+      if (robot < 0 || !film || film.live || !film.look_ahead[robot] || film.aheads[robot]) continue;
+      film.aheads[robot] = [];
+      askJson(`/api/recording/${film.id}/lookahead?robot=${robot}`)
+        .then(({ decisions }) => {
+          film.aheads[robot] = decisions;
+          this.dirty = true;
+        })
+        .catch((error) => notify(error.message));
+    }
+  }
+
+  /** Offer the robots whose look-ahead is known. */
+  #offer() {
+    const known = (this.front?.look_ahead ?? []).map((row, r) => (row ? r : -1)).filter((r) => r >= 0);
+    const text = (r) => `Look-ahead of robot ${r}${this.front.look_ahead[r].acts ? "" : " (only shown)"}`;
+    $("overlay").replaceChildren(
+      el("option", { value: -1 }, "Look-ahead: off"),
+      ...known.map((r) => el("option", { value: r }, text(r))),
+    );
+    $("overlay").hidden = !known.length;
+    this.lookAhead(known.includes(this.overlay) ? this.overlay : -1);
+  }
+
   #setRate(rate) {
     this.rate = rate;
     const options = [...$("speed").options].map((option) => Number(option.value));
@@ -179,6 +247,7 @@ export class Viewer {
     $("play").onclick = () => this.toggle();
     $("back").onclick = () => this.step(-1);
     $("forth").onclick = () => this.step(1);
+    $("overlay").onchange = (event) => this.lookAhead(Number(event.target.value));
     $("speed").onchange = (event) => this.speed(Number(event.target.value));
     for (const button of $("futures").querySelectorAll("button")) button.onclick = () => this.choose(button.dataset.future);
     for (const button of $("cameras").querySelectorAll("button")) button.onclick = () => this.camera(button.dataset.camera);
@@ -193,6 +262,7 @@ export class Viewer {
     $("futures").hidden = !this.other;
     $("empty").hidden = Boolean(this.film);
     $("swap").disabled = !this.film || this.film.live;
+    this.#offer();
     this.dirty = true;
   }
 
@@ -217,7 +287,11 @@ export class Viewer {
     const shown = this.other && this.future === "both" ? [this.film, this.other] : [this.front];
     const pictures = shown.map((film) => this.#frame(film, now)).filter(Boolean);
     const words = shown.length > 1 ? ["as recorded", "with the new partner"] : [];
-    this.stage.draw(pictures, words);
+    const aheads = shown.map((film) => this.#aheadOf(film));
+    this.stage.note(shown.length > 1 ? [] : chances(aheads[0]));
+    this.stage.draw(pictures, words, aheads);
+    $("ahead").hidden = this.overlay < 0 || $("transport").hidden;
+    if (!$("ahead").hidden) tell(this.#aheadOf(this.front), this.front, this.overlay);
     const at = Math.floor(this.cursor) - this.front.first;
     const frame = this.front.frame(Math.max(0, at));
     if (frame) this.cards.show(Math.max(0, Math.min(this.front.length - 1, at)), frame);
@@ -234,6 +308,12 @@ export class Viewer {
       .querySelector("path")
       .setAttribute("d", this.playing ? "M4 3h3v10H4zM9 3h3v10H9z" : "M4 2.5v11l9-5.5z");
     $("play").setAttribute("aria-label", this.playing ? "Pause" : "Play");
+  }
+
+  /** The look-ahead that a film shows at the cursor, or null. */
+  #aheadOf(film) {
+    if (this.overlay < 0 || $("transport").hidden) return null;
+    return aheadAt(film.aheads[this.overlay], this.overlay, Math.floor(this.cursor) - film.first);
   }
 
   /** The picture of a film at the cursor, gliding between steps. */

@@ -112,11 +112,19 @@ export class Watch {
     const { demo } = this.start;
     const episode = el("input", { id: "fresh-episode", type: "number", min: 0, max: episodes - 1, value: demo.episode });
     const who = [0, 1].map((r) => el("select", { id: `fresh-${r}` }));
+    const ahead = [0, 1].map((r) => el("input", { id: `ahead-${r}`, type: "checkbox" }));
+    const trained = (name) => Boolean(partners.find((p) => p.name === name)?.task);
+    const allow = () =>
+      who.forEach((select, r) => {
+        ahead[r].disabled = !trained(select.value);
+      });
+    for (const select of who) select.onchange = allow;
     const fill = () =>
       who.forEach((select, r) => {
         const fit = partners.filter((p) => p.kind !== "person" && (!p.task || p.task === task.value));
         const likely = fit.find((p) => p.name === demo.robots[r]);
         select.replaceChildren(...fit.map((p) => el("option", { value: p.name, selected: p === likely }, p.title)));
+        allow();
       });
     task.onchange = fill;
     fill();
@@ -125,7 +133,7 @@ export class Watch {
       this.begin(
         task.value,
         number,
-        who.map((select) => select.value),
+        who.map(({ value }, r) => (ahead[r].checked && trained(value) ? `${value}+lookahead` : value)),
       );
     };
     return el(
@@ -136,7 +144,10 @@ export class Watch {
         "div.fields",
         el("label", "Task", task),
         el("label", "Episode", episode),
-        ...who.map((select, r) => el("label", `Robot ${r}`, select)),
+        ...who.flatMap((select, r) => [
+          el("label", `Robot ${r}`, select),
+          el("label.line", ahead[r], `robot ${r} looks ahead`),
+        ]),
         el("button.primary", { type: "button", id: "fresh-begin", onclick: begin }, "Start"),
       ),
     );

@@ -27,8 +27,11 @@ export const entityActions = (entity) => tables.entities[entity].actions;
 export const entityObject = (entity) => tables.entities[entity].object;
 
 export const outcomeTitle = (outcome) => tables.outcomes[outcome] ?? outcome;
-export const partnerTitle = (name) =>
-  partners.get(name) ?? partners.get(`script/${name}`) ?? (name === "person" ? "a person" : name);
+export const partnerTitle = (name) => {
+  const [base, ahead] = name.split(" + look-ahead");
+  const title = partners.get(base) ?? partners.get(`script/${base}`) ?? (base === "person" ? "a person" : base);
+  return ahead === undefined ? title : `${title}, looks ahead${ahead}`;
+};
 
 /** The name of a robot's colour. */
 export const colourName = (robot) => tables.palette.robots[robot % tables.palette.robots.length];
