@@ -108,8 +108,10 @@ def test_a_function_is_called_once_for_those_who_decide_and_nobody_else():
     assert sizes == [100]
 
 
-def test_with_chunks_a_decision_does_not_depend_on_who_else_decides():
-    actors, drawn = engine(Actor(Policy(TINY)), homes=40, chunk=32), uniform(1, np.arange(40)[:, None], np.arange(2))
+@pytest.mark.parametrize("fused", [False, True])
+def test_with_chunks_a_decision_does_not_depend_on_who_else_decides(fused):
+    drawn = uniform(1, np.arange(40)[:, None], np.arange(2))
+    actors = engine(Actor(Policy(TINY)), homes=40, chunk=32, fused=fused)
     _, (whole,) = decide(actors, drawn=drawn)
     actors.forget(np.ones(40, np.bool_))
     some = np.zeros((40, 2), np.bool_)
@@ -117,7 +119,8 @@ def test_with_chunks_a_decision_does_not_depend_on_who_else_decides():
     _, (few,) = decide(actors, some, drawn)
     places = np.searchsorted(whole.rows, few.rows)
     assert (whole.action[places] == few.action).all()
-    assert torch.equal(whole.result.logits[places], few.result.logits)
+    # On some processors the last bits of a product depend on the row's place in it; the draw decides the action all the same.
+    np.testing.assert_allclose(whole.result.logits[places].numpy(), few.result.logits.numpy(), atol=1e-8, rtol=1e-5)
 
 
 def test_chunks_shared_by_threads_give_the_same_decisions():

@@ -169,7 +169,7 @@ def make_dataset(folder: Path) -> None:
 
 def make_mind(folder: Path) -> None:
     rng = np.random.default_rng(0)
-    sizes = ((TRACKED + 4,), (TRACKED + 4,), (TRACKED + 4, 3), (3,), (3, OUTPUTS), (OUTPUTS,))
+    sizes = ((TRACKED + 4,), (TRACKED + 4,), (TRACKED + 4, 3), (3,), (3, OUTPUTS), (OUTPUTS,), (OUTPUTS,))
     save_mind(folder / "agent", Mind(*(rng.random(size) for size in sizes)), "0" * 64, {"seed": 0})
 
 

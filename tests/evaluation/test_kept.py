@@ -118,7 +118,7 @@ def test_games_with_another_theory_of_mind_are_not_taken(run, tmp_path):
     found = [place()]
     for seed in (0, 1):
         rng = np.random.default_rng(seed)
-        sizes = ((TRACKED + 4,), (TRACKED + 4,), (TRACKED + 4, 3), (3,), (3, OUTPUTS), (OUTPUTS,))
+        sizes = ((TRACKED + 4,), (TRACKED + 4,), (TRACKED + 4, 3), (3,), (3, OUTPUTS), (OUTPUTS,), (OUTPUTS,))
         save_mind(me.path, Mind(*(rng.random(size) for size in sizes)), me.meta["sha256"], {})
         found.append(place())
     assert len(set(found)) == 3

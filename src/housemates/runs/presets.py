@@ -117,8 +117,9 @@ PRESETS: Table[Preset] = Table(
         ),
         Preset(
             name="state",
-            purpose="develops methods without pictures; six million decisions a stage, some 3 minutes of CPU time for GT Coord",
+            purpose="develops methods without pictures; six million decisions a stage, about 2 minutes of CPU time for GT Coord",
             observations="state",
+            hidden=64,
             informed=True,
             training=Training(decisions=6_000_000, num_envs=256, rollout_decisions=32, ppo=RECIPE, disturbances=DISTURBED),
             methods=DIVERSITY,
