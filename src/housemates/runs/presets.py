@@ -117,7 +117,7 @@ PRESETS: Table[Preset] = Table(
         ),
         Preset(
             name="state",
-            purpose="develops methods without pictures; six million decisions a stage, about 2 minutes of CPU time for GT Coord",
+            purpose="develops methods without pictures; six million decisions a stage, 2 to 3 CPU minutes for GT Coord",
             observations="state",
             hidden=64,
             informed=True,
