@@ -5,9 +5,10 @@ smoke: checks that training works, under a minute. state: no pictures, for devel
 rollouts of 128 environments x 128 steps, 100 M simulation steps a stage. How many decisions those are depends on how long
 skills take: an untrained robot decides about every 13 steps, a trained one every 2 to 6.
 
-How long a run takes is calculated from what a decision costs (docs/lab_notes/learning.md): 22 to 31 microseconds of CPU time
-from state, 98 to 144 from depth, a third more in stage 2 from depth. The main job, two stages of `laptop` on two cores of
-which two workers make 1.6 times as much as one, is then 24 to 35 minutes, without what a method computes for itself.
+How long a run takes (docs/lab_notes/learning.md): BDP with `state` took 7 minutes by the clock for both stages on one core of
+a busy AMD machine. `laptop` is calculated: 98 to 149 microseconds of CPU time a decision, a third more in stage 2; the main job,
+two stages on two cores of which two workers make 1.6 times as much as one, is then 15 to 22 minutes, without what a method
+computes for itself.
 """
 
 from __future__ import annotations
