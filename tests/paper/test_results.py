@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import runpy
 from collections import defaultdict
 from pathlib import Path
 from statistics import mean, stdev
@@ -127,3 +128,14 @@ def test_no_agent_leaves_the_work_to_its_partners_and_the_page_has_it_as_the_row
         cells[f"| {method.upper()} | {titles[task]} | {millions:g} M |"].append([f"{100 * value:.1f}" for value in found])
     for start, seeds in cells.items():
         assert f"{start} {' | '.join(', '.join(column) for column in zip(*seeds, strict=True))} |" in page
+
+
+def test_the_page_of_dev_results_tells_what_its_rows_say():
+    made = runpy.run_path(str(ROOT / "tools" / "dev_table.py"))
+    page = (ROOT / "docs" / "results" / "dev.md").read_text()
+    assert made["with_tables"](page) == page
+    rows = [file.stem for file in sorted((ROOT / "results" / "state-dev").glob("*.parquet"))]
+    assert rows
+    assert all(made["NAME"].match(name) for name in rows)
+    seeds = re.findall(r"^\| [^|]+ \| (\d+(?:, \d+)*) \|", page, re.MULTILINE)
+    assert sum(len(found.split(",")) for found in seeds) == len(rows)
