@@ -14,10 +14,10 @@ from housemates.tasks.tasks import PAPER_TASKS
 
 ROOT = Path(__file__).resolve().parents[1]
 ROWS, PAGE = ROOT / "results" / "state-dev", ROOT / "docs" / "results" / "dev.md"
-NAME = re.compile(
-    r"^(?P<method>\w+)-(?P<task>tidy_house|set_table|prepare_groceries)-state-(?P<seed>\d+)(?P<ahead>\+lookahead)?$"
-)
-HEAD = "| method | seeds | own population | held-out partners | standing | half scripts | learned | collisions | time-outs | gain |"
+TASKS = "|".join(task.name for task in PAPER_TASKS)
+NAME = re.compile(rf"^(?P<method>\w+)-(?P<task>{TASKS})-state-(?P<seed>\d+)(?P<ahead>\+lookahead)?$")
+COLUMNS = ("method", "seeds", "own population", "held-out partners", "standing", "half scripts", "learned")
+COLUMNS += ("collisions", "time-outs", "gain")
 HALVES = ("script/first_half", "script/second_half")
 VARIANTS = {"near": "more entropy near the partner", "prioritised": "prioritised partners", "liam": "partner model"}
 """Last words of the names of runs with an option."""
@@ -58,7 +58,9 @@ def table(task: str) -> list[str]:
         cells[-1] = f"{values[:, -1].mean():+.0f} %"
         name = "... + look-ahead" if ahead else label(method)
         lines.append(f"| {name} | {', '.join(str(seed) for seed, _ in seeds)} | {' | '.join(cells)} |")
-    return ["", HEAD, "|---" * HEAD.count("| ") + "|", *lines, ""] if lines else []
+    if not lines:
+        return ["", "Not measured yet.", ""]
+    return ["", f"| {' | '.join(COLUMNS)} |", "|---" * len(COLUMNS) + "|", *lines, ""]
 
 
 def with_tables(text: str) -> str:
