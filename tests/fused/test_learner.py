@@ -12,6 +12,7 @@ from helpers.rollouts import CONFIGS, PICTURED, learner, ready, store
 from housemates.fused.adam import adam
 from housemates.fused.learner import Learner
 from housemates.training import fused_update, ppo
+from housemates.training.distillation import TAUGHT
 from housemates.training.partner_model import PartnerModel
 from housemates.training.ppo import PPO, Scale
 
@@ -96,6 +97,29 @@ def test_gradients_are_torchs_where_decisions_explore_differently():
         for key, parameter in other.named_parameters():
             found = fused.flat.view(fused.gradient, key, parameter.shape)
             assert float((found - parameter.grad).norm()) < 1e-5 * float(parameter.grad.norm()), key
+        results.append(fused.gradient.copy())
+    assert not np.allclose(*results, rtol=1e-3)
+
+
+@pytest.mark.parametrize("name", ["state", "informed", "depth"])
+def test_gradients_and_loss_of_what_a_teacher_says_are_torchs(name):
+    config = CONFIGS[name]
+    made, results = store(config), []
+    made.numbers[TAUGHT] = np.random.default_rng(1).integers(-3, config.actions, made.size).clip(-1).astype(np.int8)
+    for weight in (0.0, 0.8):
+        policy, head, optimiser = learner(config)
+        other = copy.deepcopy(policy)
+        still = NoStep(other.parameters())
+        expected = ppo.update(other, still, made, ready(made, ONE), ONE, np.random.default_rng(3), imitate=weight)
+        fused = Learner(policy, optimiser, head)
+        rng = np.random.default_rng(3)
+        logged = fused_update.update(fused, made, ready(made, ONE), ONE, rng, rate=0.0, imitate=weight)
+        assert logged == pytest.approx(expected, rel=1e-4, abs=1e-5)
+        assert ("distillation_loss" in logged) == (weight > 0)
+        for key, parameter in other.named_parameters():
+            found = fused.flat.view(fused.gradient, key, parameter.shape)
+            close = 1e-4 if name in PICTURED else 1e-5
+            assert float((found - parameter.grad).norm()) < close * float(parameter.grad.norm()), key
         results.append(fused.gradient.copy())
     assert not np.allclose(*results, rtol=1e-3)
 

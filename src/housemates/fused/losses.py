@@ -10,7 +10,8 @@ from numba import njit
 
 from housemates.fused.pointwise import FAST, HALF, ONE, ZERO, F, exp, loop, sigmoid
 
-LOSSES = ("policy_loss", "value_loss", "entropy", "approx_kl", "clip_fraction", "auxiliary_loss", "partner_action_loss")
+LOSSES = ("policy_loss", "value_loss", "entropy", "approx_kl", "clip_fraction")
+LOSSES += ("auxiliary_loss", "partner_action_loss", "distillation_loss")
 """What `losses_and_gradients` adds up, in this order."""
 FACTORS = 64
 """Numbers between 1 and 2 whose product float32 surely holds."""
@@ -27,6 +28,8 @@ class Weights(NamedTuple):
     """Weight of the entropy bonus."""
     label: np.float32
     """Weight of the loss of the partner's predicted action."""
+    imitate: np.float32
+    """Weight of the cross-entropy of what a teacher would do."""
     bits: np.ndarray
     """[bits] float32, weight of each predicted bit's loss."""
 
@@ -52,6 +55,8 @@ class Decisions(NamedTuple):
     """[N, bits] uint8, what the auxiliary head is to predict."""
     label: np.ndarray
     """[N] int64, the class that it is to predict, below 0 where that is not known; [0] without classes."""
+    taught: np.ndarray
+    """[N] int8, the action of a teacher, below 0 where there is none; [0] without a teacher."""
 
 
 @njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
@@ -59,12 +64,12 @@ def losses_and_gradients(at, decisions, weights, sizes, out, value, total):
     """Gradients of the mean loss over decisions at [n].
 
     out [n, heads] (logits, value of an ordinary critic, bits, classes) and value [n] (of an informed critic) become gradients;
-    total [7] float64 has the means of LOSSES added.
+    total [8] float64 has the means of LOSSES added.
     """
     n, actions, informed = at.size, sizes.actions, sizes.privileged > 0
     each = F(1.0 / n)
     clip = weights.clip
-    sums = np.zeros(7)
+    sums = np.zeros(8)
     for i in range(n):
         k, z = at[i], out[i]
         top = z[0]
@@ -85,10 +90,16 @@ def losses_and_gradients(at, decisions, weights, sizes, out, value, total):
         free, bound = ratio * decisions.advantage[k], min(max(ratio, ONE - clip), ONE + clip) * decisions.advantage[k]
         slope = -free if free <= bound else ZERO
         bonus = weights.entropy * decisions.explore[k]
+        better = decisions.taught[k] if decisions.taught.size else -1
+        pull = weights.imitate if better >= 0 else ZERO
+        if better >= 0:
+            sums[7] -= z[better]
         for j in range(actions):
             p = exp(z[j])
-            z[j] = each * p * (bonus * (z[j] + entropy) - slope)
+            z[j] = each * p * (bonus * (z[j] + entropy) - slope + pull)
         z[chosen] += each * slope
+        if better >= 0:
+            z[better] -= each * pull
         now = value[i] if informed else z[actions]
         old, target = decisions.value[k], decisions.target[k]
         gap = now - target
@@ -112,7 +123,7 @@ def losses_and_gradients(at, decisions, weights, sizes, out, value, total):
         sums[5] = _auxiliary(at, decisions.bits, weights.bits, sizes, out)
     if sizes.classes:
         sums[6] = _classes(at, decisions.label, weights.label, sizes, out)
-    for j in range(7):
+    for j in range(8):
         total[j] += sums[j] / n
 
 

@@ -120,7 +120,7 @@ def matrix(array, at, rows, columns):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def gradients(index, counts, rollout, decisions, weights, sizes, offsets, scale, theta, room, total, grad):
-    """Gradients grad [total] of the mean loss over a minibatch; total [7] has the means of the losses added.
+    """Gradients grad [total] of the mean loss over a minibatch; total [8] has the means of the losses added.
 
     index [T, B] int64: decision of each chunk at each time, -1 after its end, longest chunk first; counts [T]: chunks that
     are running; scale: of a picture's levels; theta [total]: the weights.

@@ -9,6 +9,7 @@ import torch
 
 from housemates.fused.learner import Learner
 from housemates.fused.losses import LOSSES, Decisions, Weights
+from housemates.training.distillation import TAUGHT
 from housemates.training.distributed import Group
 from housemates.training.partner_model import PartnerModel, Targets, targets
 from housemates.training.popart import Scale
@@ -34,6 +35,7 @@ def update(
     scale: Scale | None = None,
     model: PartnerModel | None = None,
     explore: np.ndarray | None = None,
+    imitate: float = 0.0,
 ) -> dict[str, float]:
     """All passes over one rollout; returns means of what is logged, over this worker's decisions. See `ppo.update`.
 
@@ -54,9 +56,10 @@ def update(
         explore=np.ones(store.size, np.float32) if explore is None else explore,
         bits=known.bits,
         label=known.label,
+        taught=getattr(store, TAUGHT) if imitate else np.zeros(0, np.int8),
     )
     weight = config.entropy if entropy is None else entropy
-    numbers = (np.float32(value) for value in (config.value_coef, weight, known.label_weight))
+    numbers = (np.float32(value) for value in (config.value_coef, weight, known.label_weight, imitate))
     weights = Weights(np.float32(config.clip), config.clip_value, *numbers, known.weight)
     norms, passes = 0.0, 0
     gradient = torch.from_numpy(learner.gradient)
@@ -75,6 +78,6 @@ def update(
     if not passes:
         return {}
     sizes = learner.flat.sizes
-    absent = {"auxiliary_loss": not sizes.bits, "partner_action_loss": not sizes.classes}
+    absent = {"auxiliary_loss": not sizes.bits, "partner_action_loss": not sizes.classes, "distillation_loss": not imitate}
     means = dict(zip(LOSSES, learner.losses / passes, strict=True))
     return {name: float(value) for name, value in means.items() if not absent.get(name)} | {"gradient_norm": norms / passes}

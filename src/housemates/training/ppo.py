@@ -14,6 +14,7 @@ from housemates.fused.learner import Learner as FusedLearner
 from housemates.policies.policy import Auxiliary, Policy
 from housemates.training import fused_update
 from housemates.training.algorithm import Algorithm
+from housemates.training.distillation import TAUGHT
 from housemates.training.distributed import Group
 from housemates.training.partner_model import PartnerModel, sizes, targets
 from housemates.training.path import choose
@@ -153,6 +154,8 @@ class Replay(NamedTuple):
     """[n] each."""
     core: Tensor
     """[n, hidden] the memory's output."""
+    log_probs: Tensor
+    """[n, actions] of all actions."""
 
 
 def replay(policy: Policy, seen: dict[str, Tensor], stored: dict[str, Tensor], index: Tensor) -> Replay:
@@ -181,7 +184,8 @@ def replay(policy: Policy, seen: dict[str, Tensor], stored: dict[str, Tensor], i
     if judged is None:
         raise ValueError("an informed critic learns from `privileged`, which the store does not hold")
     chosen = log_probs.gather(-1, stored["action"][at][:, None])[:, 0]
-    return Replay(at, chosen, -(log_probs.exp() * log_probs).sum(-1), policy.critic(judged, *branches)[:, 0], core)
+    entropy = -(log_probs.exp() * log_probs).sum(-1)
+    return Replay(at, chosen, entropy, policy.critic(judged, *branches)[:, 0], core, log_probs)
 
 
 def update(
@@ -197,11 +201,13 @@ def update(
     auxiliary: Auxiliary | None = None,
     model: PartnerModel | None = None,
     explore: np.ndarray | None = None,
+    imitate: float = 0.0,
 ) -> dict[str, float]:
     """All passes over one rollout; returns means of what is logged, over this worker's decisions.
 
     entropy: its present weight (default: the config's); scale: the units of the critic; auxiliary: heads that learn along;
-    model: what these predict of a partner; explore [N] float32: factor of the entropy bonus of each decision, default 1.
+    model: what these predict of a partner; explore [N] float32: factor of the entropy bonus of each decision, default 1;
+    imitate: weight of the teacher's actions, which the store then holds.
     """
     group, scale = group or Group(), scale or Scale()
     device = policy.actor.weight.device
@@ -215,6 +221,7 @@ def update(
         told = targets(store, config.auxiliary, model or PartnerModel())
         known = told, *(torch.from_numpy(values).to(device) for values in (told.bits, told.weight, told.label))
     factor = torch.from_numpy(np.ones(store.size, np.float32) if explore is None else explore).to(device)
+    taught = torch.from_numpy(getattr(store, TAUGHT).astype(np.int64)).to(device) if imitate else None
     learnt: list[nn.Parameter] = [*policy.parameters(), *(auxiliary.parameters() if auxiliary is not None else ())]
     sums: dict[str, Tensor] = {}
     passes = 0
@@ -234,6 +241,9 @@ def update(
                     loss = loss + (each * by_bit).sum() + told.label_weight * by_class
                     losses |= {"auxiliary_loss": by_bit.mean()} if auxiliary.bits else {}
                     losses |= {"partner_action_loss": by_class} if auxiliary.classes else {}
+                if taught is not None:
+                    losses["distillation_loss"] = _imitation(result.log_probs, taught[result.at])
+                    loss = loss + imitate * losses["distillation_loss"]
                 loss.backward()
             group.average_gradients(learnt, float((index >= 0).sum()))
             norm = nn.utils.clip_grad_norm_(learnt, config.max_grad_norm)
@@ -261,6 +271,11 @@ def _losses(result: Replay, stored: dict[str, Tensor], config: PPO) -> dict[str,
         losses["approx_kl"] = (moved.exp() - 1 - moved).mean()
         losses["clip_fraction"] = (moved.exp() - 1).abs().gt(config.clip).float().mean()
     return losses
+
+
+def _imitation(log_probs: Tensor, taught: Tensor) -> Tensor:
+    """Cross-entropy of the actions taught [n], mean over all n decisions; those below 0 were not taught and count nothing."""
+    return -torch.where(taught >= 0, log_probs.gather(-1, taught.clamp(min=0)[:, None])[:, 0], 0.0).mean()
 
 
 class PPOAlgorithm(Algorithm):
@@ -299,8 +314,8 @@ class PPOAlgorithm(Algorithm):
 
     @property
     def labels(self) -> dict[str, tuple[tuple[int, ...], type]]:
-        """What is predicted of partners."""
-        return self.training.partner_model.columns(self.batch.robots)
+        """What is predicted of partners, and what a teacher says."""
+        return self.training.partner_model.columns(self.batch.robots) | self.training.distillation.columns()
 
     def networks(self) -> dict[str, nn.Module]:
         """The policy and its head."""
@@ -311,7 +326,7 @@ class PPOAlgorithm(Algorithm):
     ) -> dict[str, float]:
         """All passes over one rollout."""
         config, policy, scale = self.training.ppo, self.learner.policy, self.learner.scale
-        model = self.training.partner_model
+        more = {"model": self.training.partner_model, "imitate": self.training.distillation.weight}
         rate, entropy = config.left(left)
         self.set_rate(rate)
         ready = prepare(store, config, streams, bonus, self.group)
@@ -322,9 +337,9 @@ class PPOAlgorithm(Algorithm):
             explore = exploration(store.observations["state"][: store.size], self.batch.robots, config)
         if self.fused is not None:
             args = store, ready, config, rng, rate, self.group, entropy, scale
-            return fused_update.update(self.fused, *args, model=model, explore=explore)
+            return fused_update.update(self.fused, *args, explore=explore, **more)
         args = store, ready, config, rng, self.group, entropy, scale, self.head
-        return update(policy, self.optimiser, *args, model=model, explore=explore)
+        return update(policy, self.optimiser, *args, explore=explore, **more)
 
 
 def exploration(state: np.ndarray, robots: int, config: PPO) -> np.ndarray:

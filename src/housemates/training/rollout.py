@@ -7,7 +7,7 @@ Players act through `agents.actors`; what only training needs is stored with the
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -15,10 +15,12 @@ import torch
 
 from housemates.agents.actors import NOBODY, Actor, Actors, Decisions
 from housemates.agents.quick import QuickActors, Rows, possible
+from housemates.lookahead.search import Planner
 from housemates.sim.batch import Batch, Step
+from housemates.training.distillation import TAUGHT, Teacher
 from housemates.training.disturbances import BLIND, Disturber
 from housemates.training.episodes_ended import Finished, hand_over, next_team
-from housemates.training.partner_model import Watch
+from housemates.training.partner_model import ACTION, VIEW, Watch
 from housemates.training.popart import Scale
 from housemates.training.store import Store
 
@@ -96,10 +98,11 @@ class Collector:
         fused: bool = False,
         games: int = 1,
         quick: bool = True,
+        teacher: Teacher | None = None,
     ) -> None:
         """disturber: who disturbs the robots that do not learn, None for no disturbance; fused: see `agents.actors.grouped`;
         games: episodes of one team in which learners keep their memory; quick: decide by `agents.quick` where that is possible,
-        which gives the same bits."""
+        which gives the same bits; teacher: who tells learners what they had better do."""
         self.batch, self.players, self.disturber, self.games = batch, players, disturber, games
         self.played = np.zeros(batch.size, np.int64)
         """[E] episodes that each home's team has played to their end."""
@@ -110,7 +113,9 @@ class Collector:
         self.asked = False
         self.seconds = dict.fromkeys(("simulation", "observation", "inference"), 0.0)
         self.actors = Actors(batch, players, stack=STACK, fused=fused)
-        self.watch = Watch(batch) if any(p.store is not None and p.store.labels for p in players) else None
+        labels = {name for player in players if player.store is not None for name in player.store.labels}
+        self.watch = Watch(batch) if labels & {ACTION, VIEW} else None
+        self.teacher = teacher
         self.quick = QuickActors(self.actors) if quick and possible(self.actors) else None
         self._undisturbed = np.zeros(shape, np.int8)
         everywhere = np.ones(batch.size, np.bool_)
@@ -164,6 +169,11 @@ class Collector:
         slots, pending = tuple(vars(self.slots).values()), tuple(vars(self.pending).values())
         next_team(done, self.games, self.played, self.actors.keeps, slots, pending)
 
+    @property
+    def _planners(self) -> list[Planner]:
+        """Everything that remembers manoeuvres."""
+        return [*self.actors.planners, *([] if self.teacher is None else [self.teacher.planner])]
+
     def refresh(self) -> None:
         """Policies have changed, or were loaded."""
         self.actors.refresh()
@@ -193,7 +203,7 @@ class Collector:
                 arrays[f"{index}.memory"] = group.memory.cpu().numpy()
         if self.disturber is not None:
             arrays |= {f"disturber.{k}": v for k, v in self.disturber.state().items()}
-        for number, planner in enumerate(self.actors.planners):
+        for number, planner in enumerate(self._planners):
             arrays |= {f"planner{number}.{k}": v for k, v in planner.state().items()}
         for index, player in enumerate(self.players):
             if player.store is not None:
@@ -215,7 +225,7 @@ class Collector:
                     setattr(slots, key, arrays[f"{name}.{key}"].copy())
         if self.disturber is not None:
             self.disturber.load({k: arrays[f"disturber.{k}"] for k in self.disturber.state()})
-        for number, planner in enumerate(self.actors.planners):
+        for number, planner in enumerate(self._planners):
             planner.load({k: arrays[f"planner{number}.{k}"] for k in planner.state()})
         for group in self.actors.groups:
             group.memory.copy_(torch.from_numpy(arrays[f"{group.index[0]}.memory"]))
@@ -266,6 +276,7 @@ class Collector:
             for decided in asked:
                 actions[decided.rows] = self.disturber.disturb(actions[decided.rows], decided.rows)
         self._note()
+        self._teach(asked)
         self.asked = True
         observation = actors.seconds["observation"] - seen
         self.seconds["observation"] += observation
@@ -277,6 +288,18 @@ class Collector:
             if player.store is not None and player.store.labels and self.watch is not None:
                 mine = self.batch.decide & self.slots.learns & (self.slots.player == index)
                 self.watch.note(player.store, mine, self.open_at, self.actions)
+
+    def _teach(self, asked: Sequence[Decisions | Rows]) -> None:
+        """Write down what a teacher would have done instead of the learners."""
+        for decided in asked if self.teacher is not None else ():
+            for index in decided.group.index:
+                store = self.players[index].store
+                if store is None or TAUGHT not in store.numbers:
+                    continue
+                mine = np.zeros(self.actions.size, np.bool_)
+                mine[decided.rows] = True
+                mine = mine.reshape(self.actions.shape) & self.slots.learns & (self.slots.player == index)
+                self.teacher.teach(store, mine, self.open_at, self.actions, logits_of(decided, self.actions.size))
 
     def _remember(self, decided: Decisions) -> None:
         """Append the decisions that players of one group learn from to their stores."""
@@ -320,3 +343,13 @@ class Collector:
             place = store.keep(decided.rows, index, who, self.batch.records, given, memory, seen, self.open_at)
             value = store.numbers["value"][place]
             value[...] = self.players[index].scale.real(value)
+
+
+def logits_of(decided: Decisions | Rows, streams: int) -> np.ndarray:
+    """[S, A] what a group's policies thought of every action, for the robots that have just decided."""
+    if isinstance(decided, Rows):
+        return decided.decided.logits
+    given = decided.result.logits.detach().cpu().numpy()
+    found = np.zeros((streams, given.shape[1]), given.dtype)
+    found[decided.rows] = given
+    return found

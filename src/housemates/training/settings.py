@@ -6,12 +6,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from housemates.sim.rules import Reward, Rules
+from housemates.training.distillation import Distillation
 from housemates.training.disturbances import Disturbances
 from housemates.training.partner_model import PartnerModel
 from housemates.training.ppo import PPO
 
 LATER: dict[str, Any] = {"look_ahead": "", "one_draw": False, "games": 1, "checkpoints": [], "stage1_times": 1}
-LATER |= {"prioritised": False, "partner_model": {"action": 0.0, "view": 0.0}}
+LATER |= {"prioritised": False, "partner_model": {"action": 0.0, "view": 0.0}, "distillation": {"weight": 0.0, "share": 0.25}}
 """Settings that files of earlier versions lack, with what they meant then."""
 
 
@@ -51,6 +52,8 @@ class Training:
     """Whether stage 2 draws partners the more often, the less the agent succeeds with them (MEP); else all alike."""
     partner_model: PartnerModel = field(default_factory=PartnerModel)
     """What the agent of stage 2 predicts of its partner from memory, in training only."""
+    distillation: Distillation = field(default_factory=Distillation)
+    """What the agent of stage 2 learns from the look-ahead, which it then does without."""
     steps: int = 0
     """The budget in simulation steps of all homes together (the paper's currency; a step of a home with two robots is one
     step); 0 where it is given in decisions."""
@@ -78,6 +81,9 @@ class Training:
             if (getattr(self, one) > 0) == (getattr(self, other) > 0):
                 both = f"{one} = {getattr(self, one)} and {other} = {getattr(self, other)}"
                 raise ValueError(f"{both} - one of them must be positive and the other 0")
+        if self.look_ahead and self.distillation.weight:
+            both = f"look_ahead = {self.look_ahead} and distillation.weight = {self.distillation.weight}"
+            raise ValueError(f"{both} - an agent that looks ahead has nothing to learn from it: choose one of them")
         if self.ppo.per_step and self.ppo.discount != self.rules.discount:
             both = f"ppo.discount = {self.ppo.discount} and rules.discount = {self.rules.discount}"
             raise ValueError(f"{both} - credit per simulation step needs one discount: make them equal")

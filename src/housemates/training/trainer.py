@@ -41,6 +41,7 @@ from housemates.training.checks import (
     not_finite,
     standing_partner,
 )
+from housemates.training.distillation import Distillation, Teacher
 from housemates.training.distributed import Group, interrupted
 from housemates.training.disturbances import KINDS
 from housemates.training.method import Method
@@ -114,7 +115,10 @@ class Trainer:
             seeds = [config.seed, self.group.rank, DISTURBER_SEED]
             disturber = method.disturber(self.batch, config.disturbances, seeds)
         games = config.games if stage == 2 else 1
-        self.collector = Collector(self.batch, self.players, slots, disturber, config.learner != "torch", games)
+        taught = config.distillation if stage == 2 and robots > 1 else Distillation()
+        teacher = Teacher(self.batch, taught.share) if taught.weight else None
+        how = config.learner != "torch", games
+        self.collector = Collector(self.batch, self.players, slots, disturber, *how, teacher=teacher)
         self.clock: Callable[[], float] = time.perf_counter
         """What the log's seconds are counted with."""
         self.alone: float | None = None
@@ -132,8 +136,9 @@ class Trainer:
     def _learns(self, index: int, capacity: int) -> None:
         """Give a player what learning needs: an algorithm and a store."""
         player = self.players[index]
-        # Only the agent of stage 2 models partners.
-        training = self.config if self.stage == 2 else dataclasses.replace(self.config, partner_model=PartnerModel())
+        # Only the agent of stage 2 models partners and has a teacher.
+        none = {"partner_model": PartnerModel(), "distillation": Distillation()}
+        training = self.config if self.stage == 2 else dataclasses.replace(self.config, **none)
         algorithm = self.algorithms[index] = self.algorithm(player, training, self.batch, self.group, index, self.path)
         config, known = player.policy.config, {name: self.batch.observation(name) for name in algorithm.observations}
         shapes = {name: (shape, seen_as(config, name, kind)) for name, (shape, kind) in known.items()}
