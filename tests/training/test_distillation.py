@@ -1,4 +1,4 @@
-"""The look-ahead as a teacher of stage 2: what it says of which decisions, that it is learned, and that a run continues exactly."""
+"""The look-ahead as a teacher of stage 2: what it says of which decisions, that it is learned, and exact resume."""
 
 from dataclasses import replace
 

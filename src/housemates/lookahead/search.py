@@ -304,6 +304,10 @@ class Planner:
         """Nobody holds on to anything."""
         self.plans[...] = np.zeros((), PLAN)
 
+    def drop(self, rows: np.ndarray) -> None:
+        """Robots rows [n] of [E * R] hold on to nothing."""
+        self.plans.reshape(-1)[rows] = np.zeros((), PLAN)
+
     def state(self) -> dict[str, np.ndarray]:
         """Everything needed to continue exactly."""
         return {"plans": self.plans.view(np.uint8).copy()}

@@ -61,4 +61,4 @@ class Teacher:
         differs = better != wanted
         store.numbers[TAUGHT][open_at.reshape(-1)[rows[differs]]] = better[differs]
         # Who does not follow has no manoeuvre to hold on to.
-        self.planner.plans.reshape(-1)["held"][rows[differs]] = 0
+        self.planner.drop(rows[differs])

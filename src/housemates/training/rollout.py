@@ -291,15 +291,16 @@ class Collector:
 
     def _teach(self, asked: Sequence[Decisions | Rows]) -> None:
         """Write down what a teacher would have done instead of the learners."""
-        for decided in asked if self.teacher is not None else ():
+        teacher = self.teacher
+        for decided in asked if teacher is not None else ():
             for index in decided.group.index:
                 store = self.players[index].store
-                if store is None or TAUGHT not in store.numbers:
+                if teacher is None or store is None or TAUGHT not in store.numbers:
                     continue
                 mine = np.zeros(self.actions.size, np.bool_)
                 mine[decided.rows] = True
                 mine = mine.reshape(self.actions.shape) & self.slots.learns & (self.slots.player == index)
-                self.teacher.teach(store, mine, self.open_at, self.actions, logits_of(decided, self.actions.size))
+                teacher.teach(store, mine, self.open_at, self.actions, logits_of(decided, self.actions.size))
 
     def _remember(self, decided: Decisions) -> None:
         """Append the decisions that players of one group learn from to their stores."""
