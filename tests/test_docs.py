@@ -45,3 +45,32 @@ def test_every_decision_that_the_code_cites_is_in_the_list():
 
 def test_the_architecture_page_lists_the_packages_in_the_order_of_the_layers():
     assert ROW.findall((ROOT / "docs" / "concepts" / "architecture.md").read_text()) == packages()
+
+
+def sentences(page: str) -> list[str]:
+    """The sentences of a page without code, tables and headings; links and code in a line count as one word."""
+    paragraphs, lines = [], []
+    for line in [*re.sub(r"```.*?```", "", page, flags=re.DOTALL).splitlines(), ""]:
+        item = re.match(r"\s*(?:[*-]|\d+\.)\s", line)
+        if (item or not line.strip() or line.startswith(("|", "#", "<!--", "![", "!!!"))) and lines:
+            paragraphs.append(" ".join(lines))
+            lines = []
+        if item:
+            lines = [line[item.end() :]]
+        elif line.strip() and not line.startswith(("|", "#", "<!--", "![", "!!!")) and (lines or not line.startswith("    ")):
+            lines.append(line.strip())
+    plain = [re.sub(r"`[^`]*`", "code", re.sub(r"\]\([^)]*\)", "]", text)) for text in paragraphs]
+    return [sentence for text in plain for sentence in re.split(r"(?<=[.!?:;])\s+", text)]
+
+
+def test_sentences_have_at_most_25_words_as_a_rule():
+    pages = [path for path in sorted((ROOT / "docs").rglob("*.md")) if "lab_notes" not in path.parts]
+    every = [sentence for path in (*pages, ROOT / "README.md") for sentence in sentences(path.read_text())]
+    long = [sentence for sentence in every if len(re.findall(r"\S*\w\S*", sentence)) > 25]
+    assert len(every) > 1000
+    assert len(long) <= 0.03 * len(every), sorted(long, key=len)[-5:]
+
+
+def test_sentences_are_found():
+    page = "# A title\n\nOne `a b` two. Three\nfour: five\n\n    code here\n\n| a | b |\n* six [s e v](x y)\n* eight\n"
+    assert sentences(page) == ["One code two.", "Three four:", "five", "six [s e v]", "eight"]
