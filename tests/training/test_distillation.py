@@ -40,7 +40,7 @@ def test_what_is_told_is_the_look_aheads_decision():
 
     def checked(store, mine, open_at, actions, logits):
         nonlocal found
-        fresh = Planner(batch, LookAhead())
+        fresh = Planner(batch, LookAhead(haste=0.0))
         fresh.plans[...] = collector.teacher.planner.plans
         rows = np.flatnonzero(mine)
         wanted = actions.reshape(-1)[rows].astype(np.int64)

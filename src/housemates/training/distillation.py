@@ -43,7 +43,8 @@ class Teacher:
     """Says what the look-ahead would do for learners in the first homes of a batch."""
 
     def __init__(self, batch: Batch, share: float) -> None:
-        self.planner = Planner(batch, LookAhead())
+        # It teaches to evade, not to hurry.
+        self.planner = Planner(batch, LookAhead(haste=0.0))
         self.homes = max(1, round(share * batch.size))
 
     def teach(self, store: Store, mine: np.ndarray, open_at: np.ndarray, actions: np.ndarray, logits: np.ndarray) -> None:
