@@ -2,7 +2,8 @@
 
 import pytest
 
-from housemates.cli.main import Group, check, commands, main, options, parse
+from housemates.cli.main import commands, main
+from housemates.cli.parse import Group, check, options, parse
 
 OWN = "(one of your own: --use package.module)"
 WRONG = {
@@ -85,7 +86,7 @@ def test_the_options_of_every_command_are_those_of_its_help(capsys):
 
 
 def test_what_only_the_parser_finds_is_one_line_too(monkeypatch, capsys):
-    monkeypatch.setattr("housemates.cli.main.check", lambda *_: None)
+    monkeypatch.setattr("housemates.cli.parse.check", lambda *_: None)
     assert main(["train", "--method", "bpd"]) == 2
     said = capsys.readouterr().err
     assert said.count("\n") == 1

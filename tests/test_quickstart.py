@@ -12,7 +12,8 @@ import pytest
 
 import housemates
 from housemates.agents.agent import resolve, shipped
-from housemates.cli.main import check, commands, main, with_list
+from housemates.cli.main import commands, main
+from housemates.cli.parse import check, with_list
 from housemates.tasks.tasks import TASKS
 
 ROOT = Path(__file__).resolve().parents[1]

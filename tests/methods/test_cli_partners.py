@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from housemates.cli.main import commands, main, with_list
+from housemates.cli.main import commands, main
+from housemates.cli.parse import with_list
 from housemates.policies.checkpoint import save_policy
 from housemates.policies.config import PolicyConfig
 from housemates.policies.policy import Policy

@@ -77,7 +77,9 @@ def draw_audit(found: Audit, families: Mapping[str, str], paths: Sequence[Path],
         for path in paths:
             kind = path.suffix[1:]
             empty = {"Software": None} if kind == "png" else {"Date": None, "Creator": None}
-            write_whole(path, lambda file, k=kind, m=empty: figure.savefig(file, dpi=dpi, format=k, metadata=m, bbox_inches="tight"))
+            write_whole(
+                path, lambda file, k=kind, m=empty: figure.savefig(file, dpi=dpi, format=k, metadata=m, bbox_inches="tight")
+            )
 
 
 def _frame(x: int, y: int) -> tuple[list[float], list[float]]:
