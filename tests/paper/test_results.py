@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import runpy
 from collections import defaultdict
+from itertools import groupby
 from pathlib import Path
 from statistics import mean, stdev
 
@@ -106,6 +107,16 @@ def test_the_page_of_the_look_ahead_tells_what_its_rows_say(name):
         assert {row["split"] for row in found} == {"dev"}
         ends = [100 * mean(row[end] for row in found) for end in ("success", "collision", "timeout")]
         assert " / ".join(f"{share:.1f}" for share in ends) in page
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in (ROOT / "results" / "distillation-dev").glob("*.parquet")))
+def test_the_page_of_distillation_tells_what_its_rows_say(name):
+    page = (ROOT / "docs" / "concepts" / "methods" / "distillation.md").read_text()
+    found = rows(ROOT / "results" / "distillation-dev" / f"{name}.parquet")
+    first, ahead, *_ = ([*group] for _, group in groupby(found, key=lambda row: row["agent"]))
+    parts = [[row for row in first if row["partner"].startswith("script/") == scripted] for scripted in (False, True)]
+    ends = [[100 * mean(row[end] for row in games) for end in ("success", "collision")] for games in (*parts, first, ahead)]
+    assert " | ".join(f"{success:.1f} / {collision:.1f}" for success, collision in ends) in page
 
 
 def test_no_agent_leaves_the_work_to_its_partners_and_the_page_has_it_as_the_rows_do():
