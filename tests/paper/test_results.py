@@ -119,6 +119,19 @@ def test_the_page_of_distillation_tells_what_its_rows_say(name):
     assert " | ".join(f"{success:.1f} / {collision:.1f}" for success, collision in ends) in page
 
 
+def test_the_page_of_the_theory_of_mind_tells_what_its_rows_say():
+    page = (ROOT / "docs" / "concepts" / "methods" / "mind.md").read_text()
+    games = defaultdict(list)
+    for path in sorted((ROOT / "results" / "mind-dev").glob("*.parquet")):
+        for row in rows(path):
+            games[row["agent"].partition("/")[2], row["partner"].startswith("script/")].append(row)
+    lines = ("agent", "agent + look-ahead (velocity)", "agent + look-ahead", "agent + look-ahead (mind)")
+    for agent in (*lines, "agent + look-ahead (oracle destination)"):
+        found = [[100 * mean(row[end] for row in games[agent, scripted]) for end in ("success", "collision", "timeout")]
+                 for scripted in (True, False)]  # fmt: skip
+        assert " | ".join(" / ".join(f"{share:.1f}" for share in ends) for ends in found) in page
+
+
 def test_no_agent_leaves_the_work_to_its_partners_and_the_page_has_it_as_the_rows_do():
     page = (ROOT / "docs" / "concepts" / "methods" / "disturbances.md").read_text()
     titles = {"tidy_house": "Tidy House", "set_table": "Set Table"}
