@@ -132,6 +132,15 @@ def test_the_page_of_the_theory_of_mind_tells_what_its_rows_say():
         assert " | ".join(" / ".join(f"{share:.1f}" for share in ends) for ends in found) in page
 
 
+@pytest.mark.parametrize(
+    ("task", "title"), [("tidy_house", "Tidy House"), ("set_table", "Set Table"), ("prepare_groceries", "Prepare Groceries")]
+)
+def test_the_page_of_the_suite_tells_what_pairs_from_depth_reach(task, title):
+    files = [ROOT / "results" / "holdouts-eval" / f"{task}-laptop-100-{member}.parquet" for member in (0, 1)]
+    found = [100 * mean(row["success"] for row in rows(path) if row["split"] == "eval") for path in files]
+    assert f"| {title} | {found[0]:.0f} and {found[1]:.0f} |" in (ROOT / "docs" / "benchmark" / "suite.md").read_text()
+
+
 def test_no_agent_leaves_the_work_to_its_partners_and_the_page_has_it_as_the_rows_do():
     page = (ROOT / "docs" / "concepts" / "methods" / "disturbances.md").read_text()
     titles = {"tidy_house": "Tidy House", "set_table": "Set Table"}
