@@ -27,7 +27,8 @@ from housemates.training.ppo import PAPER, PPO
 from housemates.training.trainer import Training
 
 RECIPE = PPO(learning_rate=4e-3, entropy=0.003, entropy_end=0.0, num_minibatches=8, gae_lambda=0.98, normalise_value=True)
-"""What learns best per minute on two cores, of all that was tried (docs/lab_notes/learning.md)."""
+"""What learns best per minute on two cores, of all that was tried (docs/lab_notes/learning.md). From pictures a quarter of this
+learning rate is better."""
 DISTURBED = Disturbances(share=0.5)
 """Stage 2 with undisturbed partners alone often gives an agent that stays idle (docs/concepts/methods/disturbances.md)."""
 PAID = {"weight": 0.015, "late_weight": 0.1, "warmup_fraction": 0.05}
@@ -135,7 +136,7 @@ PRESETS: Table[Preset] = Table(
                 decisions=6_000_000,
                 num_envs=256,
                 rollout_decisions=32,
-                ppo=replace(RECIPE, auxiliary=0.1),
+                ppo=replace(RECIPE, learning_rate=1e-3, auxiliary=0.1),
                 disturbances=DISTURBED,
             ),
             methods=DIVERSITY,
