@@ -29,8 +29,8 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 
 def commands() -> str:
     """Every command with its first sentence and its options."""
-    from housemates.cli.main import Group
     from housemates.cli.main import commands as all_commands
+    from housemates.cli.parse import Group
 
     parts = []
     for name, what in all_commands().items():
@@ -44,7 +44,7 @@ def commands() -> str:
 
 def _command(name: str, function: Callable[..., None], heading: str) -> str:
     """A command: its docstring without arguments, and a table of these."""
-    from housemates.cli.main import options
+    from housemates.cli.parse import options
 
     text = inspect.getdoc(function) or ""
     words, _, arguments = text.partition("\nArgs:\n")
