@@ -141,6 +141,14 @@ def test_the_page_of_the_suite_tells_what_pairs_from_depth_reach(task, title):
     assert f"| {title} | {found[0]:.0f} and {found[1]:.0f} |" in (ROOT / "docs" / "benchmark" / "suite.md").read_text()
 
 
+def test_the_first_steps_tell_what_the_main_job_reaches():
+    found = rows(ROOT / "results" / "main" / "bdp-tidy_house-depth-0.parquet")
+    met = [row for row in found if row["evaluation"] == "zsc"]
+    assert {row["split"] for row in met} == {"eval"}
+    told = (ROOT / "docs" / "getting_started" / "first_steps.md").read_text()
+    assert f"succeeds in {100 * mean(row['success'] for row in met):.1f} % [" in told
+
+
 def test_no_agent_leaves_the_work_to_its_partners_and_the_page_has_it_as_the_rows_do():
     page = (ROOT / "docs" / "concepts" / "methods" / "disturbances.md").read_text()
     titles = {"tidy_house": "Tidy House", "set_table": "Set Table"}

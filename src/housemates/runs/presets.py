@@ -6,9 +6,7 @@ rollouts of 128 environments x 128 steps, 100 M simulation steps a stage. How ma
 skills take: an untrained robot decides about every 13 steps, a trained one every 2 to 6.
 
 How long a run takes (docs/lab_notes/learning.md): BDP with `state` took 7 minutes by the clock for both stages on one core of
-a busy AMD machine. `laptop` is calculated: 98 to 149 microseconds of CPU time a decision, a third more in stage 2; the main
-job, two stages on two cores of which two workers make 1.6 times as much as one, is then 15 to 22 minutes, without what a method
-computes for itself.
+a busy AMD machine. `make train`, BDP with `laptop` on two cores, took 20 minutes with its evaluation and report.
 """
 
 from __future__ import annotations
@@ -129,7 +127,7 @@ PRESETS: Table[Preset] = Table(
         ),
         Preset(
             name="laptop",
-            purpose="learns from depth pictures on two cores; six million decisions a stage, some 18 minutes of CPU time",
+            purpose="learns from depth pictures on two cores; six million decisions a stage, 20 minutes for BDP in all",
             observations="depth",
             informed=True,
             training=Training(
