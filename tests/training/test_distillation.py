@@ -19,6 +19,8 @@ from housemates.policies.policy import Policy
 from housemates.sim.rules import Rules
 from housemates.sim.scripts import script
 from housemates.training import fused_update, ppo
+from housemates.training.algorithm import Algorithm
+from housemates.training.algorithms import ALGORITHMS, register_algorithm
 from housemates.training.distillation import TAUGHT, Distillation, Teacher
 from housemates.training.ppo import PPO
 from housemates.training.rollout import SCRIPTED, Collector
@@ -99,7 +101,8 @@ def test_the_agent_of_stage_2_is_taught(path, tmp_path):
     trainer = stage2(tmp_path, learner=path)
     trainer.run(rows.append)
     assert trainer.path == path
-    assert all(row["losses/distillation_loss"] > 0 for row in rows)
+    assert all("losses/distillation_loss" in row for row in rows)
+    assert sum(row["losses/distillation_loss"] for row in rows) > 0
 
 
 @pytest.mark.parametrize("path", ["torch", "fused"])
@@ -139,6 +142,23 @@ def test_a_population_has_no_teacher(tmp_path):
     trainer = Trainer(replace(SHORT, distillation=TAUGHT_WELL), method, episodes(), [home()], tmp_path)
     assert all(p.store is not None and not p.store.labels for p in trainer.players)
     assert trainer.collector.teacher is None
+
+
+def test_an_algorithm_that_learns_nothing_from_a_teacher_is_refused(tmp_path):
+    class Deaf(Algorithm):
+        """Learns nothing at all."""
+
+        name = "deaf"
+
+        def update(self, store, streams, bonus, rng, left):
+            return {}
+
+    register_algorithm(Deaf)
+    try:
+        with pytest.raises(ValueError, match="learner = deaf learns nothing from a teacher"):
+            stage2(tmp_path, learner="deaf")
+    finally:
+        ALGORITHMS.pop("deaf", None)
 
 
 def test_settings_without_sense_are_refused():

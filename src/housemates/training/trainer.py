@@ -41,7 +41,7 @@ from housemates.training.checks import (
     not_finite,
     standing_partner,
 )
-from housemates.training.distillation import Distillation, Teacher
+from housemates.training.distillation import TAUGHT, Distillation, Teacher
 from housemates.training.distributed import Group, interrupted
 from housemates.training.disturbances import KINDS
 from housemates.training.method import Method
@@ -116,6 +116,10 @@ class Trainer:
             disturber = method.disturber(self.batch, config.disturbances, seeds)
         games = config.games if stage == 2 else 1
         taught = config.distillation if stage == 2 and robots > 1 else Distillation()
+        if taught.weight and not any(p.store is not None and TAUGHT in p.store.labels for p in self.players):
+            raise ValueError(
+                f"learner = {config.learner} learns nothing from a teacher - leave out distillation.weight, or use PPO"
+            )
         teacher = Teacher(self.batch, taught.share) if taught.weight else None
         how = config.learner != "torch", games
         self.collector = Collector(self.batch, self.players, slots, disturber, *how, teacher=teacher)
