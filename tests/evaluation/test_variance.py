@@ -11,39 +11,53 @@ from housemates.reports.families import variance_table
 
 
 def slowly(values, methods):
-    """The same shares from every two games, one by one."""
+    """The same shares from every two games, one by one, and means over methods at the end."""
     agents, partners, episodes = values.shape
     sums = {}
     for a in range(agents):
         for b in range(agents):
-            who = "itself" if a == b else "seeds" if methods[a] == methods[b] else "strangers"
+            who = (methods[a], "itself") if a == b else (methods[a], methods[b])
             for p in range(partners):
                 for q in range(partners):
                     for n in range(episodes):
                         for m in range(episodes):
-                            key = who, p == q, n == m
-                            total, count = sums.get(key, (0.0, 0))
-                            sums[key] = total + values[a, p, n] * values[b, q, m], count + 1
-    mean = {key: total / count for key, (total, count) in sums.items()}
-    base = mean["strangers", False, False]
-    partner, episode = mean["strangers", True, False] - base, mean["strangers", False, True] - base
+                            sums.setdefault((who, p == q, n == m), []).append(values[a, p, n] * values[b, q, m])
+    mean = {key: np.mean(products) for key, products in sums.items()}
+    names = sorted(set(methods))
+    seeds = {m: mean[(m, m), False, False] for m in names if ((m, m), False, False) in mean}
+    itself = {m: mean[(m, "itself"), False, False] for m in names}
+
+    def apart(same_partner, same_episode):
+        return np.mean([mean[(m, o), same_partner, same_episode] for m in names for o in names if m != o])
+
+    base = apart(False, False)
+    partner, episode = apart(True, False) - base, apart(False, True) - base
+    agent = np.mean([itself[m] - seeds[m] for m in seeds])
     found = {
-        "method": mean["seeds", False, False] - base,
-        "agent": mean["itself", False, False] - mean["seeds", False, False],
+        "method": np.mean([seeds.get(m, itself[m] - agent) for m in names]) - base,
+        "agent": agent,
         "partner": partner,
         "episode": episode,
-        "partner and episode": mean["strangers", True, True] - base - partner - episode,
+        "partner and episode": apart(True, True) - base - partner - episode,
     }
-    whole = mean["itself", True, True] - base
+    whole = np.mean([mean[(m, "itself"), True, True] for m in names]) - base
     found["rest"] = whole - sum(found.values())
     return {name: value / whole for name, value in found.items()}
 
 
-def test_the_shares_are_those_of_slow_sums():
+@pytest.mark.parametrize("methods", [[0, 0, 1, 1, 1], [0, 1, 1, 2, 2], [0, 1, 2, 2, 2]])
+def test_the_shares_are_those_of_slow_sums(methods):
     rng = np.random.default_rng(0)
     values = (rng.random((5, 3, 4)) < rng.random((5, 1, 1))).astype(float)
-    methods = np.array([0, 0, 1, 1, 1])
-    assert parts_of(values, methods) == pytest.approx(slowly(values, methods))
+    assert parts_of(values, np.array(methods)) == pytest.approx(slowly(values, methods))
+
+
+def test_a_method_with_one_seed_does_not_make_seeds_differ():
+    """Two seeds of a good method and one of a poor one: seeds are alike, methods are not."""
+    success = np.array([1.0, 1.0, 0.0])[:, None, None]
+    found = parts_of(np.broadcast_to(success, (3, 3, 5)), np.array([0, 0, 1]))
+    assert found["agent"] == pytest.approx(0)
+    assert found["method"] == pytest.approx(1)
 
 
 @pytest.mark.parametrize(

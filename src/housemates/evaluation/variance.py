@@ -1,8 +1,8 @@
 """What decides whether a game succeeds: the method, the agent, the partner, the episode, or chance?
 
 The variance of success over all games of several agents with the same partners in the same episodes is split into parts. Each
-part is estimated without bias from products of two games that share just what the part is about, so seeds of a method may
-differ in number.
+part is estimated without bias from products of two games that share just what the part is about. Every method counts the same,
+however many seeds it has; between seeds, only methods with several of them tell.
 """
 
 from __future__ import annotations
@@ -74,19 +74,31 @@ def parts_of(values: np.ndarray, methods: np.ndarray) -> dict[str, float]:
     same_partner = (partner - both) / (partners * episodes * (episodes - 1))
     same_episode = (episode - both) / (partners * episodes * (partners - 1))
     neither = (whole - partner - episode + both) / (partners * episodes * (partners - 1) * (episodes - 1))
-    alike = methods[:, None] == methods[None]
-    itself = np.eye(len(values), dtype=bool)
-    seeds, strangers = alike & ~itself, ~alike
-    other = strangers if strangers.any() else seeds
-    base = neither[other].mean()
+    # Every method counts the same, however many seeds it has.
+    _, place, seeds = np.unique(methods, return_inverse=True, return_counts=True)
+    share = np.eye(len(seeds))[place] / seeds[place, None]
+    apart, several = ~np.eye(len(seeds), dtype=bool), seeds > 1
+
+    def others(products: np.ndarray) -> float:
+        """The mean of products over two agents of different methods, or over two seeds if there is one method."""
+        if len(seeds) > 1:
+            return float((share.T @ products @ share)[apart].mean())
+        return float(products[~np.eye(len(products), dtype=bool)].mean())
+
+    itself = share.T @ np.diag(neither)
+    two_seeds = ((share.T @ neither @ share).diagonal() * seeds - itself) / np.maximum(seeds - 1, 1)
+    base = others(neither)
+    agent = (itself - two_seeds)[several].mean() if several.any() else itself.mean() - base
+    both_told = several.any() and len(seeds) > 1
     found = {
-        "method": neither[seeds].mean() - base if strangers.any() and seeds.any() else np.nan,
-        "agent": neither[itself].mean() - (neither[seeds].mean() if seeds.any() else base),
-        "partner": same_partner[other].mean() - base,
-        "episode": same_episode[other].mean() - base,
-        "partner and episode": same[other].mean() - same_partner[other].mean() - same_episode[other].mean() + base,
+        # A method with one seed: what it has itself, without what seeds differ by.
+        "method": np.where(several, two_seeds, itself - agent).mean() - base if both_told else np.nan,
+        "agent": agent,
+        "partner": others(same_partner) - base,
+        "episode": others(same_episode) - base,
+        "partner and episode": others(same) - others(same_partner) - others(same_episode) + base,
     }
-    total = (values**2).mean() - base
+    total = float((share.T @ (values**2).mean(axis=(1, 2))).mean()) - base
     if not total > 0:
         return dict.fromkeys(PARTS, np.nan)
     found["rest"] = total - np.nansum(list(found.values()))
