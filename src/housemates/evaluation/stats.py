@@ -184,6 +184,26 @@ def compare(first: Scores, second: Scores, seed: int = 0, resamples: int = RESAM
     return Comparison(difference, improvement, len(partners), len(episodes))
 
 
+def compare_populations(first: Scores, second: Scores, seed: int = 0, resamples: int = RESAMPLES) -> Interval:
+    """Mean success of one method with its own partners minus that of another with its own, in the same episodes.
+
+    Seeds and partners are drawn for each, episodes for both together.
+    """
+    episodes = np.intersect1d(first.episodes, second.episodes)
+    if not len(episodes):
+        raise ValueError("the methods have no episode in common - evaluate both in the same split")
+    both = [_common(found, found.partners, episodes) for found in (first, second)]
+    rng = np.random.default_rng(seed)
+    drawn_episodes = _draw_episodes(len(episodes), resamples, rng)
+    plain, drawn = [], []
+    for found in both:
+        once = np.ones((1, len(found.values))), np.ones((1, len(found.partners)))
+        plain.append(_mean(_cell_means(found.values, np.ones((1, len(episodes)))), *once))
+        times = _draw_seeds(len(found.values), resamples, rng), _draw_partners(found, resamples, rng)
+        drawn.append(_mean(_cell_means(found.values, drawn_episodes), *times))
+    return _interval(float((plain[0] - plain[1])[0]), drawn[0] - drawn[1])
+
+
 def compare_homes(first: Scores, second: Scores, seed: int = 0, resamples: int = RESAMPLES) -> Interval:
     """Mean success of the same agents with the same partners in one set of homes minus that in another.
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from housemates.io import check_place, write_whole
 from housemates.reports.figures import THINGS
-from housemates.reports.summary import label
+from housemates.reports.paper import label
 from housemates.tasks.tasks import task_title
 
 if TYPE_CHECKING:

@@ -33,8 +33,9 @@ OTHERS = {"hidden_utility": "Hidden utility", "cec": "CEC", "e3t": "E3T", "upd":
 
 
 def label(method: str) -> str:
-    """The name of a method in tables; methods of users by their own."""
-    return LABELS.get(method) or OTHERS.get(method, method)
+    """The name of a method in tables, with what is added to it (`bdp + look-ahead`); methods of users by their own."""
+    name, plus, more = method.partition(" + ")
+    return (LABELS.get(name) or OTHERS.get(name, name)) + plus + more
 
 
 TASKS = tuple(task.name for task in PAPER_TASKS)

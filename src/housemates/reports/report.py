@@ -22,6 +22,7 @@ from housemates.evaluation.rows import write_rows
 from housemates.evaluation.stats import RESAMPLES
 from housemates.io import check_place, write_whole
 from housemates.reports import families, films, paper, summary
+from housemates.reports.claims import claim_table
 from housemates.reports.figures import check_figures, subgoal_table
 from housemates.reports.films import draw_all
 from housemates.reports.page import Picture, Section, write_page
@@ -121,6 +122,7 @@ def write_report(paths: Sequence[Path], out: Path, options: Options | None = Non
     rows, notes = select(table, options.split, options.greedy)
     headline = [summary.zero_shot_table(rows, options.seed, options.resamples), summary.control_table(rows)]
     compared = summary.comparison_table(rows, options.seed, options.resamples)
+    claims = claim_table(rows, options.seed, options.resamples, options.all_tables)
     printed = paper_tables(rows)
     printed = printed if options.all_tables else [own for own in map(with_ours, printed) if own]
     single = [summary.partner_table(rows, task) for task in _tasks(rows.only(evaluation="zsc"))]
@@ -133,13 +135,14 @@ def write_report(paths: Sequence[Path], out: Path, options: Options | None = Non
     drawn = draw_all(rows, sources, out / "figures", options.seed, progress)
     shown, missing = _films(rows, sources, out / "films", options.holdouts, progress) if options.films else ([], [])
     notes = [*warnings(rows), *summary.few_episodes(rows), *_controls_missing(rows), *notes, *missing]
-    more = [table for table in (compared, by_family, decided, moved) if table.rows]
+    more = [table for table in (claims, compared, by_family, decided, moved) if table.rows]
     tables = [*headline, *more, *printed, *single, *shares, working, runs]
     made = how_made(sources, rows, paths, out, options)
     lead = [*summary.headline(rows, options.seed, options.resamples), about(rows)]
     sections = [
         Section("films", "Films", films=shown),
         Section("zero-shot", "Success with held-out partners", tables=headline[:1], pictures=drawn["success"], words=_SUCCESS),
+        Section("claims", "What the paper claims", tables=[claims] if claims.rows else []),
         Section("controls", "Controls", tables=headline[1:]),
         Section("comparisons", "Methods compared", tables=[compared] if compared.rows else []),
         Section("families", "Partners by family", tables=[by_family] if by_family.rows else []),
@@ -184,7 +187,7 @@ def about(rows: Rows) -> str:
     entrants = rows.take(rows["evaluation"] != BEST_RESPONSE)
     rows = entrants if len(entrants) else rows
     tasks = ", ".join(task_title(task) for task in _tasks(rows))
-    methods = dict.fromkeys(summary.label(m) for _, m, _, _ in summary.groups(rows) if m != "solo")
+    methods = dict.fromkeys(paper.label(m) for _, m, _, _ in summary.groups(rows) if m != "solo")
     split, homes = rows.distinct("split")[0], len(rows.distinct("home"))
     return f"{tasks}: {', '.join(methods)}; {len(rows):,} episodes in {homes} homes of the split {split}."
 

@@ -12,7 +12,7 @@ from housemates.evaluation.metrics import Rows, mean_over_partners, per_run
 from housemates.evaluation.stats import RESAMPLES, bootstrap_mean, compare, over_seeds, scores
 from housemates.reports import paper
 from housemates.reports.figures import GRID, INK, canvas, colour, drawing, save
-from housemates.reports.summary import label
+from housemates.reports.paper import label
 from housemates.reports.tables import Table, interval, percent
 from housemates.tasks.tasks import task_title
 

@@ -59,6 +59,8 @@ from housemates.tasks.tasks import task_title
 from housemates.training.checks import free_riding
 
 STANDING = "script/noop"
+FEW_METHODS = 4
+"""Of so many a report compares every two."""
 FEW_EPISODES = 100
 """With fewer for each partner a report is a demonstration."""
 SHIPPED = re.compile(
@@ -77,7 +79,7 @@ def work_table(rows: Rows) -> Table:
             success, share, alone = work(group.only(agent_run=run))
             cells = (Cell(100 * number) for number in (success, share, alone))
             said = "not judged" if np.isnan(success) else _verdict(success, share, alone) or "no"
-            lines.append((short_names([run])[run], label(method), task_title(task), seen, *cells, said))
+            lines.append((run, paper.label(method), task_title(task), seen, *cells, said))
     columns = ("run", "method", "task", "sees", "own population", "agent's sub-goals", "standing robot", "leaves the work?")
     notes = (
         "Percent. Own population: success with the partners of its training; agent's sub-goals: those of the sub-goals "
@@ -159,7 +161,11 @@ def _short(partner: str, run: str) -> str:
     shipped = SHIPPED.match(partner)
     if shipped:
         seen = SEEN_BY.get(shipped["seen"], shipped["seen"])
-        words = [label(shipped["method"]), *([seen] if seen else []), "-".join(filter(None, shipped.group("seed", "member")))]
+        words = [
+            paper.label(shipped["method"]),
+            *([seen] if seen else []),
+            "-".join(filter(None, shipped.group("seed", "member"))),
+        ]
         return " ".join(words)
     if last == "agent" and place:
         return place.rpartition("/")[2]
@@ -192,7 +198,7 @@ def headline(rows: Rows, seed: int = 0, resamples: int = RESAMPLES) -> list[str]
         said = []
         for _, method, seen, mine in groups(here):
             mean = bootstrap_mean(scores(mine), seed, resamples)
-            name = label(method) + (f" ({seen})" if several else "")
+            name = paper.label(method) + (f" ({seen})" if several else "")
             said.append(f"{name} {100 * mean.value:.1f} % [{100 * mean.low:.1f}, {100 * mean.high:.1f}]")
         compared = [f"{words} {100 * value:.1f} %" for words, value in references(rows, task).items()]
         partners, homes = len(here.distinct("partner")), len(here.distinct("home"))
@@ -217,12 +223,6 @@ def few_episodes(rows: Rows) -> list[str]:
     ]
 
 
-def label(method: str) -> str:
-    """The paper's name of a method, or its own; with what is added to it (`bdp + look-ahead`)."""
-    name, plus, more = method.partition(" + ")
-    return paper.label(name) + plus + more
-
-
 def zero_shot_table(rows: Rows, seed: int = 0, resamples: int = RESAMPLES) -> Table:
     """How every method does with held-out partners: mean, IQM with interval, the worst partners, how episodes end."""
     held_out, lines = rows.only(evaluation="zsc"), []
@@ -231,7 +231,7 @@ def zero_shot_table(rows: Rows, seed: int = 0, resamples: int = RESAMPLES) -> Ta
         lines.append(
             (
                 task_title(task),
-                label(method),
+                paper.label(method),
                 seen,
                 presets(mine),
                 pictures(mine),
@@ -288,7 +288,7 @@ def control_table(rows: Rows) -> Table:
                 cells = [success_cell(part), _ends(part, "collision"), _ends(part, "timeout")]
                 # A script has no seeds that could be counted.
                 cells = [replace(cell, n=0) for cell in cells] if method == "solo" else cells
-                lines.append((task_title(task), label(method), seen or "-", what, f"{len(part):,}", *cells))
+                lines.append((task_title(task), paper.label(method), seen or "-", what, f"{len(part):,}", *cells))
     missing = [text for name, text in CONTROLS.items() if not len(rows.only(evaluation="control", control=name))]
     notes = (
         "Percent, mean ± standard error over seeds. If an agent does as well without sensing its partner, its success is no "
@@ -301,15 +301,19 @@ def control_table(rows: Rows) -> Table:
 
 
 def comparison_table(rows: Rows, seed: int = 0, resamples: int = RESAMPLES) -> Table:
-    """Every two methods with the same held-out partners in the same episodes; the paper's own method first."""
+    """Every two methods with the same held-out partners in the same episodes; the paper's own method first.
+
+    Of more than FEW_METHODS only what a reader asks for: the first one with every other, and each with what is added to it.
+    """
     held_out = rows.only(evaluation="zsc")
     lines: list[tuple[str | Cell, ...]] = []
     for task in paper.in_order(held_out.distinct("task")):
         found = [(m, seen, scores(mine), marks_of(mine)) for _, m, seen, mine in groups(held_out.only(task=task))]
         found.sort(key=lambda item: item[0] != "bdp")
+        first = found[0][0].partition(" + ")[0] if len({m for m, *_ in found}) > FEW_METHODS else ""
         for (m, seen, a, marks), (other, seen_too, b, marks_too) in combinations(found, 2):
             same = seen == seen_too or m in paper.OWN_OBSERVATIONS or other in paper.OWN_OBSERVATIONS
-            if not same or not set(a.partners) & set(b.partners):
+            if not same or not set(a.partners) & set(b.partners) or not _asked(first, m, other):
                 continue
             result = compare(a, b, seed, resamples)
             games = held_out.only(task=task, method=(m, other), observations=(seen, seen_too))
@@ -317,7 +321,7 @@ def comparison_table(rows: Rows, seed: int = 0, resamples: int = RESAMPLES) -> T
             lines.append(
                 (
                     task_title(task),
-                    f"{label(m)} − {label(other)}",
+                    f"{paper.label(m)} − {paper.label(other)}",
                     seen if seen == seen_too else f"{seen}, {seen_too}",
                     replace(interval(result.difference, signed=True), mark=both),
                     replace(interval(result.improvement, 1.0, 2), mark=both),
@@ -336,10 +340,16 @@ def comparison_table(rows: Rows, seed: int = 0, resamples: int = RESAMPLES) -> T
     return Table("comparisons", "Methods compared", columns, tuple(lines), notes)
 
 
+def _asked(first: str, *methods: str) -> bool:
+    """Whether two of many methods are worth a line; `first`: the one that all others are compared with."""
+    (name, _, added), (other, _, added_too) = (method.partition(" + ") for method in methods)
+    return not first or name == other or (added == added_too and first in (name, other))
+
+
 def partner_table(rows: Rows, task: str, evaluation: str = "zsc") -> Table:
     """Success with every partner of one task, a column for each method, and for best responses if there are any."""
     mine = rows.only(task=task, evaluation=evaluation)
-    found = [(f"{label(m)} ({seen})", part) for _, m, seen, part in groups(mine)]
+    found = [(f"{paper.label(m)} ({seen})", part) for _, m, seen, part in groups(mine)]
     reached = bounds(mine, known_bounds(rows.only(task=task)))
     names = short_names(partners_in_order(mine))
     lines = []
@@ -395,7 +405,7 @@ def run_table(rows: Rows) -> Table:
             lines.append(
                 (
                     run,
-                    label(method),
+                    paper.label(method),
                     task_title(task),
                     seen,
                     presets(mine),

@@ -1,0 +1,139 @@
+"""What the paper claims, claim by claim: its own numbers, ours, and whether they agree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from housemates.evaluation.metrics import Rows, efficiency_gain, per_run
+from housemates.evaluation.stats import RESAMPLES, Interval, compare, compare_populations, over_seeds, scores
+from housemates.reports import paper
+from housemates.reports.tables import SEEN, Table, about_bdp
+from housemates.tasks.tasks import task_title
+
+HOLDS, NOT_SEEN, OPPOSITE, NOT_MEASURED = "holds", "not seen", "the opposite", "not measured"
+"""Verdicts on one task: our interval is above 0, includes 0, is below 0; a method is missing."""
+Compare = Callable[[Rows, Rows, int, int], Interval]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One method is better than another in one respect."""
+
+    text: str
+    first: str
+    second: str
+    evaluation: str
+    printed: paper.PrintedTable
+    compare: Compare
+
+
+def _with_strangers(first: Rows, second: Rows, seed: int, resamples: int) -> Interval:
+    return compare(scores(first), scores(second), seed, resamples).difference
+
+
+def _with_own(first: Rows, second: Rows, seed: int, resamples: int) -> Interval:
+    return compare_populations(scores(first), scores(second), seed, resamples)
+
+
+def _gains(first: Rows, second: Rows, seed: int, resamples: int) -> Interval:
+    """The difference of efficiency gains, two standard errors over seeds to either side."""
+    a, b = (over_seeds(per_run(rows, efficiency_gain)) for rows in (first, second))
+    value, error = a.mean - b.mean, 2 * float(np.hypot(a.error, b.error))
+    return Interval(value, value - error, value + error)
+
+
+def _better(first: str, second: str, printed: paper.PrintedTable, own: bool = False) -> Claim:
+    """One is better than the other with held-out partners, or each with its own population."""
+    text = f"{paper.LABELS[first]} is better than {paper.LABELS[second]} with "
+    if own:
+        return Claim(f"{text}its own population", first, second, "train_pop", printed, _with_own)
+    return Claim(f"{text}held-out partners", first, second, "zsc", printed, _with_strangers)
+
+
+def _faster(second: str) -> Claim:
+    text = f"BDP gains more time than {paper.LABELS[second]} with held-out partners"
+    return Claim(text, "bdp", second, "zsc", paper.GAIN, _gains)
+
+
+BASELINES = ("sp", "pbt", "fcp", "trajedi")
+ABLATED = ("bdp_no_discriminator", "bdp_no_latent_no_discriminator", "bdp_shared_encoder", "bdp_separate")
+CLAIMS = (
+    *(_better("bdp", other, paper.SUCCESS) for other in BASELINES),
+    *(_better("bdp", other, paper.SUCCESS, own=True) for other in BASELINES),
+    *(_faster(other) for other in BASELINES),
+    _better("pbt_state", "bdp", paper.SUCCESS),
+    *(_better("bdp", other, paper.ABLATIONS) for other in ABLATED),
+)
+"""In the order of the paper's tables 1, 2, 3 and 4."""
+
+
+def verdict(found: Interval | None) -> str:
+    """What our interval says of a claim."""
+    if found is None or np.isnan(found.low):
+        return NOT_MEASURED
+    return HOLDS if found.low > 0 else OPPOSITE if found.high < 0 else NOT_SEEN
+
+
+def measured(claim: Claim, rows: Rows, task: str, seen: str, seed: int = 0, resamples: int = RESAMPLES) -> Interval | None:
+    """Our difference of a claim on one task, in points; None where a method was not evaluated.
+
+    seen: the observations of methods that do not say theirs.
+    """
+    found = rows.only(task=task, evaluation=claim.evaluation)
+    pair = [
+        found.only(method=name) if name in paper.OWN_OBSERVATIONS else found.only(method=name, observations=seen)
+        for name in (claim.first, claim.second)
+    ]
+    if not all(len(one) for one in pair):
+        return None
+    if claim.evaluation == "zsc" and not set(pair[0].distinct("partner")) & set(pair[1].distinct("partner")):
+        return None
+    one = claim.compare(*pair, seed, resamples)
+    return Interval(100 * one.value, 100 * one.low, 100 * one.high)
+
+
+def claim_table(rows: Rows, seed: int = 0, resamples: int = RESAMPLES, whole: bool = False) -> Table:
+    """Claim by claim: the paper's difference, ours with its interval, and the verdict, a column for each task.
+
+    whole: also claims of which nothing was measured here.
+    """
+    kinds = rows.only(evaluation=("zsc", "train_pop")).distinct("observations")
+    lines = []
+    for claim in CLAIMS:
+        tasks = [task for task, kind in claim.printed if kind == claim.evaluation]
+        for seen in [one for one in SEEN if one in kinds and one != "predicates"] or [SEEN[0]]:
+            found = {task: measured(claim, rows, task, seen, seed, resamples) for task in tasks}
+            if whole or any(found.values()):
+                cells = [_cell(claim, task, found[task]) if task in tasks else "" for task in paper.TASKS]
+                lines.append((claim.text, seen, *cells, overall([verdict(found[task]) for task in tasks])))
+    columns = ("the paper says", "sees", *(task_title(task) for task in paper.TASKS), "here")
+    notes = (
+        "Differences in points, of efficiency gains in per cent. In brackets the 95 % interval of ours "
+        f"({resamples:,} resamples of seeds, training runs of partners and episodes; of gains two standard errors over seeds). "
+        "A claim holds where the interval is above 0.",
+        *about_bdp(rows),
+    )
+    return Table("claims", "What the paper claims, and what is seen here", columns, tuple(lines), notes)
+
+
+def _cell(claim: Claim, task: str, found: Interval | None) -> str:
+    """`paper +14.0, here +0.2 [-3.2, +3.6]`."""
+    line = claim.printed[task, claim.evaluation]
+    told = f"paper {line[claim.first][0] - line[claim.second][0]:+.1f}"
+    if verdict(found) == NOT_MEASURED or found is None:
+        return f"{told}, {NOT_MEASURED}"
+    return f"{told}, here {found.value:+.1f} [{found.low:+.1f}, {found.high:+.1f}]"
+
+
+def overall(verdicts: list[str]) -> str:
+    """One word if all tasks agree, else how many there are of each."""
+    known = [one for one in verdicts if one != NOT_MEASURED]
+    if not known:
+        return NOT_MEASURED
+    if len(set(known)) == 1 and len(known) == len(verdicts):
+        return known[0]
+    counts = [f"{one} in {known.count(one)}" for one in (HOLDS, NOT_SEEN, OPPOSITE) if one in known]
+    return ", ".join(counts) + f" of {len(verdicts)}"
