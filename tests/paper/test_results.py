@@ -44,7 +44,7 @@ def test_results_are_of_the_evaluation_homes_as_they_are(path):
 
 
 def test_the_page_tells_what_the_rows_say():
-    told = ROW.findall((ROOT / "docs" / "results" / "index.md").read_text())
+    told = ROW.findall((ROOT / "docs" / "lab_notes" / "earlier_results.md").read_text())
     seeds = defaultdict(list)
     for path in FILES:
         found = rows(path)
@@ -77,7 +77,7 @@ def short(partner: str) -> str:
 
 
 def test_the_page_tells_what_could_be_reached_with_each_partner():
-    text = (ROOT / "docs" / "results" / "index.md").read_text()
+    text = (ROOT / "docs" / "lab_notes" / "earlier_results.md").read_text()
     games, bound = defaultdict(list), defaultdict(float)
     for row in rows(BEST):
         assert (row["evaluation"], row["split"], row["zero_shot"]) == ("best_response", "eval", False)
@@ -180,3 +180,32 @@ def test_the_page_of_dev_results_tells_what_its_rows_say():
     assert all(made["NAME"].match(name) for name in rows)
     seeds = re.findall(r"^\| [^|]+ \| (\d+(?:, \d+)*) \|", page, re.MULTILINE)
     assert sum(len(found.split(",")) for found in seeds) == len(rows)
+
+
+GRID = sorted((ROOT / "results" / "grid").glob("*.parquet"))
+STAGE = 50_000_000
+"""Simulation steps of each stage of the grid."""
+
+
+@pytest.mark.parametrize("path", GRID, ids=lambda path: path.stem)
+def test_rows_of_the_grid_are_of_the_evaluation_homes_and_of_equal_budgets(path):
+    found = rows(path)
+    task = found[0]["task"]
+    assert path.stem.startswith(f"{found[0]['method'].partition(' + ')[0]}-{task}-state-")
+    assert {row["split"] for row in found} == {"eval"}
+    assert {row["environment"] for row in found} == {
+        environment_hash(load_episodes(task, "eval", homes=load_split("eval")), Rules(), 2)
+    }
+    met = [row for row in found if row["evaluation"] == "zsc"]
+    assert all(row["zero_shot"] for row in met)
+    assert not met or len({row["partner"] for row in met}) == 11
+    trained = [row for row in found if row["decisions"] > 0]
+    steps = {row["stage1_steps"] + row["stage2_steps"] for row in trained}
+    stages = 1 if found[0]["method"] == "gt_coord" else 2
+    assert all(abs(many / (stages * STAGE) - 1) < 0.01 for many in steps)
+
+
+def test_the_results_page_tells_what_the_rows_of_the_grid_say():
+    made = runpy.run_path(str(ROOT / "tools" / "results_page.py"))
+    page = (ROOT / "docs" / "results" / "index.md").read_text()
+    assert made["with_parts"](page, made["parts"]()) == page
