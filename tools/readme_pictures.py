@@ -16,7 +16,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[1]
 IMAGES = ROOT / "docs" / "images"
 AGENT = "pretrained/bdp-tidy_house-depth"
-EPISODE = 9
+EPISODE = 30
 """A dev episode in which both partners leave the agent a different object."""
 PARTNERS = {"script/first_half": "partner moves object 0", "script/second_half": "partner moves object 1"}
 SIZE, GAP, HEAD, EVERY, FPS = (420, 250), 12, 26, 2, 12.0
