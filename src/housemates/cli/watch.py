@@ -217,6 +217,7 @@ def play(
     token: bool = True,
     browser: bool = True,
     fastest: float = 30.0,
+    user_study: Path | None = None,
 ) -> None:
     """Open the page and play: you move one robot, a policy of your choice moves the other.
 
@@ -231,6 +232,8 @@ def play(
             development and tests; not with --host).
         browser: Open it in the browser.
         fastest: Most steps per second that may be asked for.
+        user_study: A TOML file (docs/howto/user_study.md): whoever opens the page takes part in this study, with hidden
+            partners, questions and a code at the end. ?pid=NAME in the address names the participant.
     """
     from housemates.agents.agent import resolve_all
     from housemates.web.game import lent
@@ -241,7 +244,13 @@ def play(
     names = [name for text in partners for name in (lent(Path(text)) if is_run(text) else ()) or [text]]
     offered = tuple(resolve_all(names))
     places = (games,) if games.is_dir() else ()
-    options = Options(mode="play", places=places, partners=offered, split=split, games=games, fastest=fastest)
+    study = None
+    if user_study is not None:
+        from housemates.web.user_study import prepare_user_study, read_user_study
+
+        study, more = prepare_user_study(read_user_study(user_study), split, offered)
+        offered = (*offered, *more)
+    options = Options(mode="play", places=places, partners=offered, split=split, games=games, fastest=fastest, study=study)
     open_page(options, host, port, browser, "mode=play", token)
 
 

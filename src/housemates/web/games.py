@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from housemates.agents.agent import Agent
 from housemates.io import write_whole
 from housemates.recordings.recording import Recording, load_recording, save_recording
+from housemates.web.user_study import answers_csv
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -107,6 +108,8 @@ def export(folder: Path, out: Path) -> int:
             for path, _ in found:
                 packed.write(path, f"games/{path.name}")
             packed.writestr("inputs.csv", inputs_csv([recording for _, recording in found]))
+            if answers := answers_csv(folder):
+                packed.writestr("answers.csv", answers)
             rows = Path(file.name).with_suffix(".parquet")
             try:
                 write_rows(rows, game_rows([recording for _, recording in found]))

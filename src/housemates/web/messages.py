@@ -90,6 +90,17 @@ def _team(nobody: bool) -> Field:
     return Field(fits, "a list of one to four names" + (" or nulls" if nobody else ""))
 
 
+def _answers() -> Field:
+    def fits(value: Any) -> bool:
+        return isinstance(value, list) and len(value) <= 30 and all(type(one) is int and 1 <= one <= 7 for one in value)
+
+    return Field(fits, "a list of at most 30 whole numbers from 1 to 7")
+
+
+STUDY = ("study_enter", "study_game", "study_answer")
+"""Messages of a user study; without one they are refused."""
+IN_STUDY = (*STUDY, "hello", "join", "leave", "ack", "action", "click", "key", "stop", "pause", "view")
+"""All messages that are answered while there is a user study."""
 MESSAGES: dict[str, dict[str, Field]] = {
     "hello": {"depth": _flag(False)},
     "new_game": {
@@ -120,6 +131,9 @@ MESSAGES: dict[str, dict[str, Field]] = {
     "step": {},
     "speed": {"hz": _rate()},
     "consent": {"consent": _flag()},
+    "study_enter": {"participant": _name(None)},
+    "study_game": {"participant": _name()},
+    "study_answer": {"participant": _name(), "part": _whole(0, 10_000), "answers": _answers()},
     "view": {"view": Field(lambda v: isinstance(v, str) and v in VIEWS, "one of " + ", ".join(VIEWS))},
 }
 """Every message by its type. All may carry `id`, a number that comes back with the answer."""

@@ -34,7 +34,7 @@ from housemates import __version__
 from housemates.recordings.recording import save_recording
 from housemates.web.connection import IDLE_CLOSED, TOO_MANY_CLIENTS, Connection, as_json, long_json
 from housemates.web.library import LARGEST_FILE
-from housemates.web.messages import LARGEST, Refused
+from housemates.web.messages import IN_STUDY, LARGEST, Refused
 from housemates.web.middleware import AccessMiddleware
 from housemates.web.overlay import LookAheads, offered_of
 from housemates.web.security import EVERYWHERE, HEADERS, LOCAL, AccessRules, client_address
@@ -112,14 +112,21 @@ class Page:
         """What the page needs first."""
         return JSONResponse(self.service.start(), headers=FRESH)
 
+    def _not_in_a_study(self) -> None:
+        """Participants see nothing of other games."""
+        if self.service.participants is not None:
+            raise Refused("a user study shows no recordings", 404)
+
     async def recordings(self, request: Request) -> Response:
         """All recordings, and the games that are being played."""
+        self._not_in_a_study()
         await self._work(self.service.library.refresh)
         found = [recording_row(entry) for entry in self.service.library.entries()]
         return JSONResponse({"recordings": found, "games": self.service.running()}, headers=FRESH)
 
     async def upload(self, request: Request) -> Response:
         """Add an uploaded recording."""
+        self._not_in_a_study()
         content = bytearray()
         try:
             async for some in request.stream():
@@ -137,6 +144,7 @@ class Page:
 
     async def recording(self, request: Request) -> Response:
         """One recording."""
+        self._not_in_a_study()
         name = request.path_params["id"]
 
         def read() -> bytes:
@@ -146,6 +154,7 @@ class Page:
 
     async def depth(self, request: Request) -> Response:
         """What a robot of a recording saw."""
+        self._not_in_a_study()
         name = request.path_params["id"]
         frame, robot = _number(request, "frame"), _number(request, "robot")
 
@@ -159,6 +168,7 @@ class Page:
 
     async def look_ahead(self, request: Request) -> Response:
         """What a robot of a recording expected, tried and did at each of its decisions."""
+        self._not_in_a_study()
         name, robot = request.path_params["id"], _number(request, "robot")
 
         def compute() -> bytes:
@@ -173,6 +183,7 @@ class Page:
 
     async def download(self, request: Request) -> Response:
         """A recording as a file."""
+        self._not_in_a_study()
         name = request.path_params["id"]
 
         def pack() -> bytes:
@@ -206,6 +217,7 @@ class Page:
 
     async def run(self, request: Request) -> Response:
         """The log of a run."""
+        self._not_in_a_study()
         run = self.service.runs.get(request.path_params["id"])
         if run is None:
             raise Refused("no such run here - choose one of the list", 404)
@@ -253,6 +265,12 @@ class Page:
             return {"type": "welcome", "version": __version__, "hz": service.hz()}
         if not connection.greeted:
             raise Refused("send hello first")
+        if service.participants is not None and kind not in IN_STUDY:
+            raise Refused("this is not a part of the user study")
+        if kind in ("study_enter", "study_answer"):
+            return await run_in_threadpool(service.study, message)
+        if kind == "study_game":
+            return await self._begin(connection, await run_in_threadpool(service.of_study, message))
         if kind == "ack":
             client.acknowledge(message["frame"])
         elif kind == "leave":

@@ -29,6 +29,7 @@ from housemates.web.phrases import actions, entities, instructions, palette, par
 from housemates.web.security import tokens_match
 from housemates.web.session import HIDDEN, Client, Session, Sessions
 from housemates.web.training import TrainingRun
+from housemates.web.user_study import Participants, UserStudy
 from housemates.web.views import STEP_SECONDS
 
 SLOWEST, USUAL, FASTEST = 1.0, 10.0, 30.0
@@ -57,6 +58,8 @@ class Options:
     """Which episodes are played."""
     fastest: float = FASTEST
     """Most steps per second."""
+    study: UserStudy | None = None
+    """What participants play; the page then offers nothing else."""
 
 
 class Service:
@@ -68,6 +71,7 @@ class Service:
         self.runs = {run.id: run for run in map(TrainingRun, options.runs)}
         self.partners = everybody(options.partners)
         self.sessions = Sessions()
+        self.participants = None if options.study is None else Participants(options.study, options.games)
         self._episodes: dict[str, Episodes] = {}
         self._homes: list[Home] | None = None
         self._lock = threading.Lock()
@@ -81,6 +85,9 @@ class Service:
         # Tasks with trained partners come first: the page offers the first one.
         trained = {p.meta.get("task") for p in self.partners.values()}
         tasks = sorted(TASKS.everything(), key=lambda name: name not in trained)
+        study = self.options.study
+        hidden = {} if study is None else {"partners": [], "runs": [], "run": None, "recording": None, "mode": "play"}
+        told = None if study is None else {"title": study.title, "consent": study.consent, "text": list(study.text)}
         return {
             "version": __version__,
             "mode": self.options.mode,
@@ -104,7 +111,9 @@ class Service:
             "hz": self.hz(),
             "runs": [{"id": run.id, "title": run.title} for run in self.runs.values()],
             "consent": CONSENT,
-            "hidden": {SURPRISE: "Surprise me (a trained robot)", HIDDEN: "name hidden until the end"},
+            "hidden": {SURPRISE: "Surprise me (a trained robot)", HIDDEN: "hidden" if study else "name hidden until the end"},
+            "study": told,
+            **hidden,
         }
 
     def running(self) -> list[dict[str, Any]]:
@@ -124,6 +133,24 @@ class Service:
     def hz(self) -> dict[str, float]:
         """Steps per second: least, most, usual."""
         return {"least": SLOWEST, "most": self.options.fastest, "usual": USUAL}
+
+    def study(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Begin a user study, go on with it, or keep answers; called in a thread."""
+        if self.participants is None:
+            raise Refused("there is no user study here - start one with: housemates play --user-study FILE")
+        if message["type"] == "study_enter":
+            return self.participants.enter(message["participant"])
+        return self.participants.answer(message["participant"], message["part"], message["answers"])
+
+    def of_study(self, message: dict[str, Any]) -> dict[str, Any]:
+        """The message `new_game` of the game that a participant plays now, with what its recording says of the study."""
+        if self.participants is None:
+            raise Refused("there is no user study here - start one with: housemates play --user-study FILE")
+        block, episode, told = self.participants.game(message["participant"])
+        robots = ["person", block.partner] if block.robot == 0 else [block.partner, "person"]
+        hz = self.participants.study.hz
+        game = {"type": "new_game", "task": block.task, "episode": episode, "robots": robots, "hz": hz}
+        return {**game, "consent": True, "reveal": False, "study": told}
 
     def make(self, message: dict[str, Any]) -> tuple[Game, dict[str, Any]]:
         """The game that `new_game` or `swap` asks for, and more fields for the page; called in a thread."""
@@ -158,6 +185,7 @@ class Service:
         session = Session(game, self.rate(message["hz"]), paused, self._finished, **more)
         session.address, session.consent = address, message["consent"] and game.human >= 0
         session.reveal = session.reveal or message["reveal"]
+        session.study = message.get("study")
         session.note("speed", session.hz)
         self.sessions.open(session)
         return session
@@ -165,6 +193,8 @@ class Service:
     def join(self, client: Client, name: str, key: str | None) -> dict[str, Any]:
         """Enter a game: as its owner with its key, else to watch."""
         session = self.sessions.find(name)
+        if key is None and self.participants is not None:
+            raise Refused("games of a study are not watched - join yours with its key")
         if key is not None and not tokens_match(key, session.key):
             raise Refused("this is not the key of that game - join without one to watch")
         return client.enter(session, key is not None)
@@ -269,6 +299,10 @@ class Service:
     def _finished(self, session: Session, recording: Recording) -> str:
         """Add the recording of a game to the library, and save it in the games folder if its player agrees."""
         game, fork = session.game, session.more.get("fork")
+        if session.study is not None and self.participants is not None:
+            session.recording = recording
+            self.participants.played(session.study, self._save(session), game.result())
+            return ""
         name = self.library.add(recording, "fork" if fork else "game", human=game.human, fork=fork)
         session.recording = recording
         if session.consent:
@@ -282,13 +316,15 @@ class Service:
         if consent and session.recording is not None:
             self._save(session)
 
-    def _save(self, session: Session) -> None:
+    def _save(self, session: Session) -> str:
+        """Write a game into the games folder, once; returns the name of its file, nothing if it was there."""
         with self._lock:
             if session.saved or session.recording is None:
-                return
+                return ""
             game, more = session.game, session.circumstances()
-            save_game(self.options.games, session.recording, game.team, game.result(), session.inputs, more)
+            path = save_game(self.options.games, session.recording, game.team, game.result(), session.inputs, more)
             session.saved = True
+            return path.name
 
 
 def _value(message: dict[str, Any]) -> Any:

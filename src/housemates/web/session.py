@@ -67,6 +67,8 @@ class Session:
         self.clients: set[Client] = set()
         self.consent, self.saved, self.address = False, False, ""
         self.reveal = game.human < 0
+        self.study: dict[str, Any] | None = None
+        """Of a game in a user study: the participant and the part; the partner stays hidden after its end too."""
         self.inputs: list[list[Any]] = []
         """[seconds since the game began, step of the episode, kind of input, its value], as they came in."""
         self._began, self.began = time.monotonic(), datetime.now(UTC)
@@ -100,12 +102,13 @@ class Session:
 
     def circumstances(self) -> dict[str, Any]:
         """What is kept of a game beside its moves: when it was played, how long it took, and whether the partner was hidden."""
-        return {"began": self.began.isoformat(timespec="seconds"), "seconds": self.seconds, "hidden": not self.reveal}
+        told = {"began": self.began.isoformat(timespec="seconds"), "seconds": self.seconds, "hidden": not self.reveal}
+        return told | ({} if self.study is None else {"study": self.study})
 
     @property
     def hidden(self) -> bool:
         """Whether names and decisions of the partners are not told now."""
-        return not self.reveal and self.end is None
+        return not self.reveal and (self.end is None or self.study is not None)
 
     def names(self) -> list[str]:
         """Who sits at each robot, as far as that is told."""
@@ -196,8 +199,8 @@ class Session:
         self.seconds = round(time.monotonic() - self._began, 3)
         self.recording = self.game.recorder.finish()
         name = self.finished(self, self.recording)
-        names = [who.name for who in self.game.team]
-        self.end = {"type": "over", **self.game.result(), "robots": names, "recording": name}
+        names = [who.name for who in self.game.team] if self.study is None else self.names()
+        self.end = {"type": "over", **self.game.result(), "robots": names, "recording": name or None}
 
     def _publish(self) -> None:
         self.newest = self._snapshot(self.newest.serial + 1)

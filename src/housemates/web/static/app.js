@@ -4,13 +4,14 @@
 import { $, askJson, el, notify, query, typing } from "./page.js";
 import { Play } from "./play.js";
 import { Socket } from "./socket.js";
+import { Study } from "./study.js";
 import { Train } from "./train.js";
 import { Viewer } from "./viewer.js";
 import { Watch } from "./watch.js";
 import { learn, paint } from "./words.js";
 
 const facts = { ready: false, mode: "watch", errors: [], connected: false, preparing: false, over: null };
-let viewer, watch, play, train, socket, start;
+let viewer, watch, play, train, socket, start, study;
 
 /** Light or dark: as chosen here before, else as the system has it. */
 function theme(next) {
@@ -49,7 +50,7 @@ function mode(name) {
   $("empty").hidden = name !== "watch" || Boolean(viewer.film);
   $("cameras").hidden = name === "train" || !viewer.film;
   if (name !== "watch") watch.list(false);
-  if (name === "play" && !playing) play.setup();
+  if (name === "play" && !playing) (study ?? play).setup();
   if (name === "train") train.show(train.run ?? start.run ?? start.runs[0]?.id);
   else train.hide();
   viewer.dirty = true;
@@ -125,6 +126,14 @@ const handlers = {
     await entering;
     facts.over = message;
     const person = play.game;
+    if (study && person) {
+      play.over = message;
+      study.over(message, () => {
+        play.quit();
+        study.go();
+      });
+      return;
+    }
     if (person) play.end(message);
     try {
       await viewer.finished(message.recording, person?.human ?? -1);
@@ -132,6 +141,10 @@ const handlers = {
     } catch (error) {
       notify(error.message);
     }
+  },
+  study(message) {
+    study.next(message);
+    mode("play");
   },
   /** The game to join again has ended. */
   lost() {
@@ -305,6 +318,10 @@ async function begin() {
   watch = new Watch(start, viewer, socket);
   play = new Play(start, viewer, socket);
   train = new Train(start, socket);
+  if (start.study) {
+    study = new Study(start.study, socket);
+    document.body.dataset.study = "on";
+  }
   play.onreplay = (id) => {
     play.quit();
     watch.open(id);
@@ -351,8 +368,8 @@ async function begin() {
       ? "train"
       : (query.get("mode") ?? (start.mode === "watch" && start.run ? "train" : start.mode));
   const recording = query.get("recording") ?? start.recording;
-  if (recording && wanted === "watch") await watch.open(recording, !query.has("still"));
-  mode(["watch", "play", "train"].includes(wanted) ? wanted : "watch");
+  if (recording && wanted === "watch" && !study) await watch.open(recording, !query.has("still"));
+  mode(study ? "play" : ["watch", "play", "train"].includes(wanted) ? wanted : "watch");
   facts.ready = true;
 }
 
