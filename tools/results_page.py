@@ -1,8 +1,8 @@
 """The results page from the rows of the grid: `python tools/results_page.py` writes the tables into docs/results/index.md.
 
 `python tools/results_page.py GRID` first takes over what the finished runs of a grid's folder have: the rows of the evaluation
-(RUN.parquet), those with look-ahead (RUN+lookahead.parquet, of evaluation/ahead.parquet), those of the agent's checkpoints on dev
-homes (checkpoints/RUN.parquet), and how training went (curves/RUN.json). Figures are drawn into docs/images.
+(RUN.parquet), those with look-ahead (RUN+lookahead.parquet, of evaluation/ahead.parquet), those of the agent's checkpoints on
+dev homes (checkpoints/RUN.parquet), and how training went (curves/RUN.json). Figures are drawn into docs/images.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def population_table() -> tables.Table:
                 )
             )
     columns = ("task", "method", "seeds", "members in training", "weakest member", "members at 80 % or more")
-    note = "Per cent of the last training episodes of stage 1: SP and BDP with themselves, PBT and TrajeDi with the other members."
+    note = "Per cent of the last training episodes of stage 1: SP and BDP with themselves, PBT and TrajeDi with other members."
     return tables.Table("populations", "How good the partners of stage 2 are", columns, tuple(lines), (note,))
 
 
@@ -122,7 +122,7 @@ def checkpoint_table() -> tables.Table:
             cells = [over_seeds(np.array(found[task, method].get(step, []))) for step in steps]
             lines.append((task_title(task), paper.label(method), *(tables.Cell(c.mean, c.error, c.n) for c in cells)))
     columns = ("task", "method", *(f"{step} M steps" for step in steps))
-    note = "Per cent, dev homes, the paper's held-out partners, mean ± standard error over seeds. Nothing was chosen with these numbers."
+    note = "Per cent, dev homes, the paper's held-out partners, mean ± standard error over seeds. Nothing was chosen with them."
     return tables.Table("checkpoints", "The agent during stage 2", columns, tuple(lines), (note,))
 
 

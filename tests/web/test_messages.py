@@ -26,6 +26,9 @@ GOOD = [
     {"type": "speed", "hz": 30},
     {"type": "consent", "consent": False},
     {"type": "view", "view": "top"},
+    {"type": "study_enter", "participant": "P07"},
+    {"type": "study_game", "participant": "P07"},
+    {"type": "study_answer", "participant": "P07", "part": 3, "answers": [1, 7]},
 ]
 BAD = [
     "",
@@ -54,6 +57,10 @@ BAD = [
     '{"type": "new_game", "task": "tidy_house", "episode": 1, "robots": []}',
     '{"type": "new_game", "task": "tidy_house", "episode": 1, "robots": [null]}',
     '{"type": "new_game", "task": "tidy_house", "episode": 1, "robots": ["a", "b", "c", "d", "e"]}',
+    '{"type": "study_answer", "participant": "P07", "part": 3, "answers": [8]}',
+    '{"type": "study_answer", "participant": "P07", "part": 3, "answers": [true]}',
+    '{"type": "study_answer", "participant": "P07", "part": 3, "answers": 4}',
+    json.dumps({"type": "study_answer", "participant": "P07", "part": 3, "answers": [1] * 31}),
     json.dumps({"type": "join", "game": "x" * 201}),
     '{"type": "join", "game": "' + "x" * LARGEST + '"}',
 ]
