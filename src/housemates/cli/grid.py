@@ -49,7 +49,7 @@ def benchmark(
     Args:
         out: The folder of everything; on a cluster all machines must see it.
         grid: paper (all of it, the default), main (7 methods x 3 tasks), ablations (on Set Table), observations (RGB and ground
-            truth, on Prepare Groceries), smoke (minutes; whether it works here).
+            truth, on Prepare Groceries), rivals (methods of other papers on two tasks), smoke (minutes; whether it works here).
         tasks: Only these tasks of the grid, or tasks of your own.
         methods: Only these methods of the grid, or methods of your own (package.module:Class).
         seeds: One whole training each (default 0 1 2; smoke: 0).

@@ -16,8 +16,8 @@ KINDS = {int: "N", float: "X", Path: "PATH", str: "NAME"}
 """What stands for a value of a kind."""
 TOPICS = {
     "Start here": ("info", "prepare", "watch", "play"),
-    "Train": ("train", "partners", "holdouts"),
-    "Evaluate": ("evaluate", "report", "submit", "diversity", "mind", "benchmark", "study", "validity"),
+    "Train": ("train", "clone", "partners", "holdouts"),
+    "Evaluate": ("evaluate", "series", "report", "submit", "diversity", "mind", "benchmark", "study", "validity"),
     "Data": ("homes", "episodes", "data", "export", "games", "hub", "speed"),
 }
 """The commands by what a person wants."""
