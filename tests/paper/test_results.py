@@ -109,6 +109,26 @@ def test_the_page_of_the_look_ahead_tells_what_its_rows_say(name):
         assert " / ".join(f"{share:.1f}" for share in ends) in page
 
 
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("lookahead-dev/bdp-tidy_house-state-0-trained_with+lookahead", "trained with"),
+        ("state-dev/bdp-tidy_house-state-0+lookahead", "trained without"),
+    ],
+)
+def test_the_page_of_the_look_ahead_tells_of_an_agent_that_trained_with_it(path, name):
+    found = [row for row in rows(ROOT / "results" / f"{path}.parquet") if row["evaluation"] == "zsc"]
+    ends = [100 * mean(row[end] for row in found) for end in ("success", "collision", "timeout")]
+    parts = [
+        [row["success"] for row in found if row["partner"] == "script/noop"],
+        [row["success"] for row in found if row["partner"].endswith("_half")],
+        [row["success"] for row in found if row["partner_kind"] == "learned"],
+    ]
+    told = [" / ".join(f"{share:.1f}" for share in ends), f"{100 * mean(parts[0]):.0f}"]
+    told += [f"{100 * mean(part):.1f}" for part in parts[1:]]
+    assert f"| {name} | {' | '.join(told)} |" in (ROOT / "docs" / "concepts" / "methods" / "lookahead.md").read_text()
+
+
 @pytest.mark.parametrize("name", sorted(path.stem for path in (ROOT / "results" / "distillation-dev").glob("*.parquet")))
 def test_the_page_of_distillation_tells_what_its_rows_say(name):
     page = (ROOT / "docs" / "concepts" / "methods" / "distillation.md").read_text()
