@@ -17,8 +17,8 @@ from housemates.io import read_json
 from housemates.sim.scripts import FURTHER, PAPER
 
 VERSION = 1
-"""Of the suite: whatever changes what a partner does, or who is in a family, makes another version once 0.2.0 is released; until
-then version 1 grows."""
+"""Of the suite: whatever changes what a partner does, or who is in a family, makes another version once 0.2.0 is released;
+until then version 1 grows."""
 SUITE = "suite"
 """suite, suite/paper and suite/FAMILY name partners of a task."""
 PAPER_SUBSET = "paper"

@@ -163,7 +163,7 @@ def prepare_user_study(study: UserStudy, split: str, offered: Sequence[Agent] = 
     return dataclasses.replace(study, blocks=tuple(blocks)), more
 
 
-def _complete(kind: type, values: Mapping[str, Any], where: str) -> dict[str, Any]:
+def _complete(kind: type[Block] | type[UserStudy], values: Mapping[str, Any], where: str) -> dict[str, Any]:
     """What is left out, as the dataclass has it."""
     found = dict(values)
     for one in dataclasses.fields(kind):
