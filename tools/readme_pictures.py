@@ -62,6 +62,10 @@ def by_partner(path: Path, evaluation: str, control: str = "") -> dict[str, floa
     return {partner: 100 * mean(games) for partner, games in won.items()}
 
 
+METHODS = ("sp", "pbt", "bdp")
+AHEAD = "+lookahead"
+
+
 def results(path: Path) -> None:
     """Bars of success with held-out partners, from state, between the lines of solo, partner-blind and best response."""
     import matplotlib
@@ -71,41 +75,46 @@ def results(path: Path) -> None:
 
     from housemates.evaluation.rows import read_rows
 
-    folder = ROOT / "results" / "tidy_house-state"
-    runs = defaultdict(list)
-    for file in sorted(folder.glob("*.parquet")):
-        runs[file.stem.rpartition("-")[0]].append(file)
+    folder = ROOT / "results" / "grid"
+    runs = {
+        method + more: sorted(folder.glob(f"{method}-tidy_house-state-[0-9]{more}.parquet"))
+        for method in METHODS
+        for more in ("", AHEAD)
+    }
     best: dict[tuple[str, str], list[bool]] = defaultdict(list)
     for row in read_rows(ROOT / "results" / "best_responses-tidy_house.parquet").to_pylist():
         best[row["partner"], row["agent"]].append(row["success"])
     bound: dict[str, float] = defaultdict(float)
     for (partner, _), games in best.items():
         bound[partner] = max(bound[partner], 100 * mean(games))
-    files = [file for found in runs.values() for file in found]
+    files = [file for method in METHODS for file in runs[method]]
     lines = {
-        "best response to each partner": (mean(bound.values()), "#2a7f62"),
+        "best response to each partner,\nwithout look-ahead": (mean(bound.values()), "#2a7f62"),
         "the same agents, partner-blind": (mean(mean(by_partner(f, "control", "blind").values()) for f in files), "#b3541e"),
         "scripted solo robot": (mean(mean(by_partner(f, "control", "solo").values()) for f in files), "#6b7280"),
     }
-    figure, axes = plt.subplots(figsize=(6.4, 3.4), dpi=150)
-    for place, (method, found) in enumerate(sorted(runs.items(), key=lambda item: ("sp", "pbt", "bdp").index(item[0]))):
-        scores = [mean(by_partner(file, "zsc").values()) for file in found]
-        error = stdev(scores) / len(scores) ** 0.5 if len(scores) > 1 else 0.0
-        axes.bar(place, mean(scores), 0.55, yerr=error, color="#2f7fe0", ecolor="#111827", capsize=4, zorder=2)
-        axes.text(place, mean(scores) + 2.5, f"{mean(scores):.1f} %", ha="center", fontsize=9)
-        axes.text(place, 3, f"{method.upper()}\n{len(found)} seeds", ha="center", color="white", fontsize=9, zorder=3)
+    figure, axes = plt.subplots(figsize=(6.8, 3.4), dpi=150)
+    for place, method in enumerate(METHODS):
+        for side, (more, colour) in enumerate((("", "#2f7fe0"), (AHEAD, "#1f9e89"))):
+            scores = [mean(by_partner(file, "zsc").values()) for file in runs[method + more]]
+            error = stdev(scores) / len(scores) ** 0.5 if len(scores) > 1 else 0.0
+            at, name = place + 0.42 * side - 0.21, "+ look-\nahead" if more else method.upper()
+            axes.bar(at, mean(scores), 0.38, yerr=error, color=colour, ecolor="#111827", capsize=3, zorder=2)
+            axes.text(at, mean(scores) + 2, f"{mean(scores):.1f}", ha="center", fontsize=8.5)
+            axes.text(at, 3, name, ha="center", color="white", fontsize=8.5, zorder=3)
     for words, (height, colour) in lines.items():
-        axes.axhline(height, color=colour, linewidth=1.6, linestyle="--", zorder=3)
-        above = words != "scripted solo robot"
+        axes.axhline(height, color=colour, linewidth=1.4, linestyle="--", zorder=1 if "best" in words else 3)
+        above = words == "the same agents, partner-blind"
         axes.text(
-            len(runs) - 0.45, height + (1 if above else -1), f"{words}: {height:.0f} %",
+            len(METHODS) - 0.5, height + (1 if above else -1), f"{words}: {height:.0f} %",
             color=colour, fontsize=8.5, va="bottom" if above else "top",
         )  # fmt: skip
-    axes.set_xlim(-0.5, len(runs) + 1.6)
-    axes.set_ylim(0, 100)
+    axes.set_xlim(-0.55, len(METHODS) + 1.05)
+    axes.set_ylim(0, 103)
     axes.set_xticks([])
     axes.set_ylabel("success with held-out partners, %")
-    axes.set_title("Tidy House from state, evaluation homes, 11 held-out partners", fontsize=10)
+    seeds = {len(found) for found in runs.values()}
+    axes.set_title(f"Tidy House from state, unseen kitchen, 11 held-out partners, {min(seeds)} seeds", fontsize=10)
     axes.spines[["top", "right"]].set_visible(False)
     figure.tight_layout()
     figure.savefig(path)
