@@ -29,6 +29,12 @@ POINTS = 60
 """Of a learning curve."""
 CHECKPOINT = re.compile(r"/steps-(\d+)$")
 NONE = "Not measured yet."
+PICTURES = {
+    "success": "success with the training population and with held-out partners",
+    "partners": "success with each held-out partner",
+    "heat_map": "who does what",
+}
+"""Figures of each task, by mark: what they show."""
 
 
 def take(grid: Path) -> None:
@@ -143,7 +149,11 @@ def parts() -> dict[str, str]:
         "checkpoints": checkpoint_table(),
         **{name: kept[name] for name in ("table1", "table2", "table3", "table4", "table5")},
     }
-    return {name: tables.markdown(table).strip() if table and table.rows else NONE for name, table in found.items()}
+    made = {name: tables.markdown(table).strip() if table and table.rows else NONE for name, table in found.items()}
+    tasks = paper.in_order(rows.distinct("task"))
+    for name, words in PICTURES.items():
+        made[name] = "\n\n".join(f"![{task_title(task)}: {words}](../images/grid_{name}_{task}.png)" for task in tasks)
+    return made
 
 
 def with_parts(text: str, made: dict[str, str]) -> str:
