@@ -129,11 +129,11 @@ def _cell(claim: Claim, task: str, found: Interval | None) -> str:
 
 
 def overall(verdicts: list[str]) -> str:
-    """One word if all tasks agree, else how many there are of each."""
+    """One word if all tasks that were measured agree, else how many there are of each."""
     known = [one for one in verdicts if one != NOT_MEASURED]
     if not known:
         return NOT_MEASURED
-    if len(set(known)) == 1 and len(known) == len(verdicts):
-        return known[0]
-    counts = [f"{one} in {known.count(one)}" for one in (HOLDS, NOT_SEEN, OPPOSITE) if one in known]
-    return ", ".join(counts) + f" of {len(verdicts)}"
+    words = known[0]
+    if len(set(known)) > 1:
+        words = ", ".join(f"{one} in {known.count(one)}" for one in (HOLDS, NOT_SEEN, OPPOSITE) if one in known)
+    return words if len(known) == len(verdicts) else f"{words} ({len(known)} of {len(verdicts)} tasks measured)"
