@@ -84,6 +84,13 @@ def test_methods_apart_are_told_from_seeds():
     assert parts_of(values, np.array([0, 0, 1, 1]))["method"] == pytest.approx(1)
 
 
+def test_with_one_seed_each_methods_have_the_share_of_both():
+    values = np.broadcast_to(np.array([1.0, 0.5, 0.0])[:, None, None], (3, 3, 5))
+    found = parts_of(values, np.array([0, 1, 2]))
+    assert np.isnan(found["agent"])
+    assert found["method"] == pytest.approx(1)
+
+
 def test_chance_is_the_rest():
     values = (np.random.default_rng(2).random((6, 20, 100)) < 0.5).astype(float)
     found = parts_of(values, np.array([0, 0, 0, 1, 1, 1]))

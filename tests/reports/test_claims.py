@@ -4,11 +4,23 @@ import numpy as np
 import pytest
 
 from helpers.evaluations import grid, run_rows
-from housemates.evaluation.metrics import mean_over_partners, per_run, rows_of
+from housemates.evaluation.metrics import efficiency_gain, mean_over_partners, per_run, rows_of
 from housemates.evaluation.rows import join_rows
 from housemates.evaluation.stats import Interval, compare_populations, scores
 from housemates.reports import paper
-from housemates.reports.claims import CLAIMS, HOLDS, NOT_MEASURED, NOT_SEEN, OPPOSITE, claim_table, overall, verdict
+from housemates.reports.claims import (
+    CLAIMS,
+    HOLDS,
+    NOT_MEASURED,
+    NOT_SEEN,
+    ONE_SEED,
+    OPPOSITE,
+    T95,
+    Found,
+    claim_table,
+    overall,
+    verdict,
+)
 
 
 def lines(rows, **how):
@@ -47,7 +59,7 @@ def test_only_what_was_measured_is_shown_unless_all_is_asked_for():
     shown = lines(rows)
     assert "BDP is better than BDP-[Discrim] with held-out partners" not in shown
     whole = lines(rows, whole=True)
-    assert len(whole) == len({claim.text for claim in CLAIMS})
+    assert len(whole) == len({claim.text for claim in CLAIMS if "state" in claim.sees})
     assert whole["BDP is better than BDP-[Discrim] with held-out partners"][-1] == NOT_MEASURED
 
 
@@ -59,11 +71,29 @@ def test_every_claim_is_about_numbers_that_the_paper_printed():
     assert {claim.first for claim in CLAIMS} | {claim.second for claim in CLAIMS} <= set(paper.LABELS)
 
 
-@pytest.mark.parametrize(
-    ("low", "high", "said"), [(1, 2, HOLDS), (-1, 2, NOT_SEEN), (-2, -1, OPPOSITE), (np.nan, np.nan, NOT_MEASURED)]
-)
+@pytest.mark.parametrize(("low", "high", "said"), [(1, 2, HOLDS), (-1, 2, NOT_SEEN), (-2, -1, OPPOSITE)])
 def test_a_verdict_follows_from_the_interval(low, high, said):
-    assert verdict(Interval(0.5, low, high)) == said
+    assert verdict(Found(Interval(0.5, low, high), (3, 3))) == said
+    assert verdict(Found(Interval(0.5, low, high), (3, 1))) == ONE_SEED
+
+
+def test_one_seed_makes_no_claim_hold():
+    told = lines(grid(seeds=1))
+    line = told["BDP is better than SP with held-out partners"]
+    assert line[-1] == "one seed (1 of 3 tasks measured)"
+    assert "[" not in line[3]
+    assert told["BDP gains more time than SP with held-out partners"][-1] == "one seed (1 of 3 tasks measured)"
+
+
+def test_gains_have_the_interval_of_welch():
+    rows = grid(seeds=3)
+    cell = lines(rows)["BDP gains more time than SP with held-out partners"][3]
+    a, b = (per_run(rows.only(method=m, evaluation="zsc"), efficiency_gain) for m in ("bdp", "sp"))
+    errors = [np.std(one, ddof=1) ** 2 / 3 for one in (a, b)]
+    free = int(sum(errors) ** 2 / sum(error**2 / 2 for error in errors))
+    low = 100 * (a.mean() - b.mean() - T95[free - 1] * np.sqrt(sum(errors)))
+    assert f"[{low:+.1f}, " in cell
+    assert free in (2, 3, 4)
 
 
 def test_verdicts_of_several_tasks_are_counted():

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+import time
 import zipfile
 from pathlib import Path
 
@@ -11,11 +12,20 @@ import pytest
 
 from helpers import pages
 from housemates.agents.agent import resolve
+from housemates.evaluation.rows import read_rows
 from housemates.recordings.recording import load_recording
 from housemates.web.games import export
 from housemates.web.messages import IN_STUDY, MESSAGES, Refused
 from housemates.web.server import Page, running
-from housemates.web.user_study import Block, Participants, UserStudy, answers_csv, prepare_user_study, read_user_study
+from housemates.web.user_study import (
+    Block,
+    Participants,
+    UserStudy,
+    answers_csv,
+    participant_files,
+    prepare_user_study,
+    read_user_study,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 FILE = """
@@ -47,7 +57,7 @@ episodes = [8]
 @pytest.fixture
 def study(tmp_path):
     (tmp_path / "study.toml").write_text(FILE)
-    return prepare_user_study(read_user_study(tmp_path / "study.toml"), "eval")[0]
+    return prepare_user_study(read_user_study(tmp_path / "study.toml"), "eval", fastest=1000)[0]
 
 
 def kinds(study, number):
@@ -86,7 +96,7 @@ def test_a_wrong_file_is_refused_with_what_is_wrong(tmp_path, before, after, sai
     assert before in FILE
     (tmp_path / "study.toml").write_text(FILE.replace(before, after, 1))
     with pytest.raises(ValueError, match=re.escape(said)) as refused:
-        prepare_user_study(read_user_study(tmp_path / "study.toml"), "eval")
+        prepare_user_study(read_user_study(tmp_path / "study.toml"), "eval", fastest=1000)
     assert "\n" not in str(refused.value).strip()
 
 
@@ -167,7 +177,7 @@ def here(tmp_path_factory):
     """A server with a study: its port and games folder."""
     folder = tmp_path_factory.mktemp("study")
     (folder / "study.toml").write_text(FILE)
-    study, _ = prepare_user_study(read_user_study(folder / "study.toml"), "eval")
+    study, _ = prepare_user_study(read_user_study(folder / "study.toml"), "eval", fastest=1000)
     with running(Page(pages.hall_service(study=study, games=folder / "games"))) as port:
         yield port, folder / "games"
 
@@ -213,9 +223,15 @@ def test_the_way_of_a_participant_from_consent_to_code(here):
     assert [header["team"][1]["name"] for header in headers] == [
         "script/noop", "script/first_half", "script/first_half", "script/second_half",
     ]  # fmt: skip
+    assert [one["part"] for one in kept["begun"]] == [0, 1, 2, 4]
     assert export(games, games.parent / "all.zip") == 4
     with zipfile.ZipFile(games.parent / "all.zip") as packed:
         assert packed.read("answers.csv").decode().count("\n") == 4
+        assert json.loads(packed.read("participants/anna.json")) == kept
+        lines = list(csv.DictReader(io.StringIO(packed.read("games.csv").decode())))
+    assert {line["block"]: line["counted"] for line in lines} == {"script/noop": "False", "first": "True", "second": "True"}
+    assert export(games, games.parent / "all.parquet") == 3
+    assert read_rows(games.parent / "all.parquet")["method"].to_pylist().count("second_half") == 1
 
 
 @pytest.mark.parametrize("path", ["/api/recordings", "/api/recording/x", "/api/recording/x/file", "/api/run/x"])
@@ -248,6 +264,73 @@ def test_games_of_others_are_not_watched(here):
         assert "not watched" in other.until("error", "game")["error"]
         other.send(type="join", game=game["game"], key=game["key"])
         assert other.until("error", "game")["type"] == "game"
+
+
+def test_a_game_that_nobody_plays_waits_and_is_begun_again(here):
+    port, games = here
+    with pages.visitor(port) as person:
+        person.send(type="study_enter", participant="clara")
+        person.until("study")
+        person.send(type="study_game", participant="clara")
+        first = person.until("game")
+        assert first["paused"]
+        person.send(type="pause", paused=False)
+        person.frame()
+    time.sleep(1.5)  # time for more than a whole game
+    kept = json.loads((games / "participants" / "clara.json").read_text())
+    assert (kept["at"], kept["games"]) == (0, [])
+    with pages.visitor(port) as person:
+        person.send(type="study_game", participant="clara")
+        second = person.until("game")
+        assert second["game"] != first["game"]
+        person.send(type="join", game=first["game"], key=first["key"])
+        assert person.until("error", "game")["type"] == "error"
+    kept = json.loads((games / "participants" / "clara.json").read_text())
+    assert [one["part"] for one in kept["begun"]] == [0, 0]
+
+
+def test_why_a_game_cannot_begin_does_not_tell_the_partner(here, monkeypatch):
+    def refused(*_):
+        raise Refused("script/noop is not here")
+
+    monkeypatch.setattr("housemates.web.service.Service._partner", refused)
+    with pages.visitor(here[0]) as person:
+        person.send(type="study_enter", participant="dora")
+        person.until("study")
+        person.send(type="study_game", participant="dora")
+        assert "noop" not in person.until("error", "game")["error"]
+
+
+def test_what_a_cut_off_write_leaves_is_no_participant(study, tmp_path):
+    people = Participants(study, tmp_path)
+    people.enter("a")
+    (tmp_path / "participants" / ".b-12345678.tmp.json").write_text("{")
+    people.enter("c")
+    (tmp_path / "participants" / "a.json").unlink()
+    people.enter("d")
+    numbers = [json.loads(path.read_text())["number"] for path in participant_files(tmp_path)]
+    assert numbers == [1, 2]
+    assert answers_csv(tmp_path).count("\n") == 1
+
+
+def test_the_address_stays_the_same(study, tmp_path):
+    token = Participants(study, tmp_path).token()
+    assert len(token) > 20
+    assert Participants(study, tmp_path).token() == token
+
+
+@pytest.mark.parametrize(
+    ("study", "said"),
+    [
+        (UserStudy("t", "c", (Block("script/noop", (0,)),), hz=60.0), "1 to 30 steps per second"),
+        (UserStudy("t", "c", (Block("script/noop", (0,)),), hz=float("nan")), "1 to 30 steps per second"),
+        (UserStudy("t", "c", (Block("script/noop+lookahead", (0,)),)), "only trained partners"),
+        (UserStudy("t", "c", (Block("pretrained/bdp-tidy_house-state+lookahead-mind", (0,)),)), "only trained partners"),
+    ],
+)
+def test_what_could_not_be_played_is_refused_at_the_start(study, said):
+    with pytest.raises(ValueError, match=said):
+        prepare_user_study(study, "eval")
 
 
 def test_without_a_study_its_messages_are_refused(port):

@@ -248,7 +248,7 @@ def play(
     if user_study is not None:
         from housemates.web.user_study import prepare_user_study, read_user_study
 
-        study, more = prepare_user_study(read_user_study(user_study), split, offered)
+        study, more = prepare_user_study(read_user_study(user_study), split, offered, fastest)
         offered = (*offered, *more)
     options = Options(mode="play", places=places, partners=offered, split=split, games=games, fastest=fastest, study=study)
     open_page(options, host, port, browser, "mode=play", token)

@@ -187,7 +187,7 @@ def compare(first: Scores, second: Scores, seed: int = 0, resamples: int = RESAM
 def compare_populations(first: Scores, second: Scores, seed: int = 0, resamples: int = RESAMPLES) -> Interval:
     """Mean success of one method with its own partners minus that of another with its own, in the same episodes.
 
-    Seeds and partners are drawn for each, episodes for both together.
+    Seeds are drawn for each, episodes for both together; a population has the members that it has.
     """
     episodes = np.intersect1d(first.episodes, second.episodes)
     if not len(episodes):

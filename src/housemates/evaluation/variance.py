@@ -23,7 +23,8 @@ class Shares:
     """Shares of the variance of success, fractions of 1; an estimate of nothing may be a little below 0."""
 
     share: dict[str, float]
-    """For each of PARTS; nan where it cannot be told (one method only, or one seed for each)."""
+    """For each of PARTS; nan where it cannot be told: of methods if there is one, of agents if every method has one seed, whose
+    share `method` then has too."""
     error: dict[str, float]
     """Standard errors over episodes, by the jackknife."""
     agents: int
@@ -88,11 +89,11 @@ def parts_of(values: np.ndarray, methods: np.ndarray) -> dict[str, float]:
     itself = share.T @ np.diag(neither)
     two_seeds = ((share.T @ neither @ share).diagonal() * seeds - itself) / np.maximum(seeds - 1, 1)
     base = others(neither)
-    agent = (itself - two_seeds)[several].mean() if several.any() else itself.mean() - base
-    both_told = several.any() and len(seeds) > 1
+    agent = (itself - two_seeds)[several].mean() if several.any() else np.nan
+    # A method with one seed: what it has itself, without what seeds differ by, as far as that is known.
+    alike = np.where(several, two_seeds, itself - np.nan_to_num(agent))
     found = {
-        # A method with one seed: what it has itself, without what seeds differ by.
-        "method": np.where(several, two_seeds, itself - agent).mean() - base if both_told else np.nan,
+        "method": alike.mean() - base if len(seeds) > 1 else np.nan,
         "agent": agent,
         "partner": others(same_partner) - base,
         "episode": others(same_episode) - base,

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from housemates.evaluation.metrics import Rows, efficiency_gain, per_run
+from housemates.evaluation.metrics import Rows, agent_runs, efficiency_gain, per_run
 from housemates.evaluation.stats import RESAMPLES, Interval, compare, compare_populations, over_seeds, scores
 from housemates.reports import paper
 from housemates.reports.tables import SEEN, Table, about_bdp
 from housemates.tasks.tasks import task_title
 
-HOLDS, NOT_SEEN, OPPOSITE, NOT_MEASURED = "holds", "not seen", "the opposite", "not measured"
-"""Verdicts on one task: our interval is above 0, includes 0, is below 0; a method is missing."""
+HOLDS, NOT_SEEN, OPPOSITE, ONE_SEED, NOT_MEASURED = "holds", "not seen", "the opposite", "one seed", "not measured"
+"""Verdicts on one task: our interval is above 0, includes 0, is below 0; too few seeds to say; a method is missing."""
+T95 = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23)
+"""Student's t for 95 %, by degrees of freedom from 1 on."""
 Compare = Callable[[Rows, Rows, int, int], Interval]
 
 
@@ -28,6 +30,8 @@ class Claim:
     evaluation: str
     printed: paper.PrintedTable
     compare: Compare
+    sees: tuple[str, ...] = SEEN
+    """For which observations of ours it says something."""
 
 
 def _with_strangers(first: Rows, second: Rows, seed: int, resamples: int) -> Interval:
@@ -39,9 +43,13 @@ def _with_own(first: Rows, second: Rows, seed: int, resamples: int) -> Interval:
 
 
 def _gains(first: Rows, second: Rows, seed: int, resamples: int) -> Interval:
-    """The difference of efficiency gains, two standard errors over seeds to either side."""
+    """The difference of efficiency gains with Welch's interval over seeds."""
     a, b = (over_seeds(per_run(rows, efficiency_gain)) for rows in (first, second))
-    value, error = a.mean - b.mean, 2 * float(np.hypot(a.error, b.error))
+    value, error = a.mean - b.mean, float(np.hypot(a.error, b.error))
+    if min(a.n, b.n) < 2 or not error > 0:
+        return Interval(value, value, value)
+    free = error**4 / (a.error**4 / (a.n - 1) + b.error**4 / (b.n - 1))
+    error *= T95[min(max(int(free), 1), len(T95)) - 1]
     return Interval(value, value - error, value + error)
 
 
@@ -64,21 +72,34 @@ CLAIMS = (
     *(_better("bdp", other, paper.SUCCESS) for other in BASELINES),
     *(_better("bdp", other, paper.SUCCESS, own=True) for other in BASELINES),
     *(_faster(other) for other in BASELINES),
-    _better("pbt_state", "bdp", paper.SUCCESS),
+    replace(_better("pbt_state", "bdp", paper.SUCCESS), sees=("depth", "rgb")),
     *(_better("bdp", other, paper.ABLATIONS) for other in ABLATED),
 )
 """In the order of the paper's tables 1, 2, 3 and 4."""
 
 
-def verdict(found: Interval | None) -> str:
+@dataclass(frozen=True)
+class Found:
+    """Our difference on one task."""
+
+    difference: Interval
+    """In points."""
+    seeds: tuple[int, int]
+    """Of the first and of the second method."""
+
+
+def verdict(told: Found | None) -> str:
     """What our interval says of a claim."""
-    if found is None or np.isnan(found.low):
+    if told is None or np.isnan(told.difference.value):
         return NOT_MEASURED
+    found = told.difference
+    if min(told.seeds) < 2:
+        return ONE_SEED
     return HOLDS if found.low > 0 else OPPOSITE if found.high < 0 else NOT_SEEN
 
 
-def measured(claim: Claim, rows: Rows, task: str, seen: str, seed: int = 0, resamples: int = RESAMPLES) -> Interval | None:
-    """Our difference of a claim on one task, in points; None where a method was not evaluated.
+def measured(claim: Claim, rows: Rows, task: str, seen: str, seed: int = 0, resamples: int = RESAMPLES) -> Found | None:
+    """Our difference of a claim on one task; None where a method was not evaluated.
 
     seen: the observations of methods that do not say theirs.
     """
@@ -92,7 +113,8 @@ def measured(claim: Claim, rows: Rows, task: str, seen: str, seed: int = 0, resa
     if claim.evaluation == "zsc" and not set(pair[0].distinct("partner")) & set(pair[1].distinct("partner")):
         return None
     one = claim.compare(*pair, seed, resamples)
-    return Interval(100 * one.value, 100 * one.low, 100 * one.high)
+    seeds = len(agent_runs(pair[0])), len(agent_runs(pair[1]))
+    return Found(Interval(100 * one.value, 100 * one.low, 100 * one.high), seeds)
 
 
 def claim_table(rows: Rows, seed: int = 0, resamples: int = RESAMPLES, whole: bool = False) -> Table:
@@ -104,7 +126,7 @@ def claim_table(rows: Rows, seed: int = 0, resamples: int = RESAMPLES, whole: bo
     lines = []
     for claim in CLAIMS:
         tasks = [task for task, kind in claim.printed if kind == claim.evaluation]
-        for seen in [one for one in SEEN if one in kinds and one != "predicates"] or [SEEN[0]]:
+        for seen in [one for one in claim.sees if one in kinds and one != "predicates"]:
             found = {task: measured(claim, rows, task, seen, seed, resamples) for task in tasks}
             if whole or any(found.values()):
                 cells = [_cell(claim, task, found[task]) if task in tasks else "" for task in paper.TASKS]
@@ -112,20 +134,25 @@ def claim_table(rows: Rows, seed: int = 0, resamples: int = RESAMPLES, whole: bo
     columns = ("the paper says", "sees", *(task_title(task) for task in paper.TASKS), "here")
     notes = (
         "Differences in points, of efficiency gains in per cent. In brackets the 95 % interval of ours "
-        f"({resamples:,} resamples of seeds, training runs of partners and episodes; of gains two standard errors over seeds). "
-        "A claim holds where the interval is above 0.",
+        f"({resamples:,} resamples of seeds, training runs of held-out partners and episodes; of gains Welch's over seeds), "
+        "then the seeds of both methods. A claim holds where the interval is above 0. With three seeds intervals are too narrow: "
+        "about one of eight comparisons of equal methods would look like a difference.",
         *about_bdp(rows),
     )
     return Table("claims", "What the paper claims, and what is seen here", columns, tuple(lines), notes)
 
 
-def _cell(claim: Claim, task: str, found: Interval | None) -> str:
-    """`paper +14.0, here +0.2 [-3.2, +3.6]`."""
+def _cell(claim: Claim, task: str, told: Found | None) -> str:
+    """`paper +14.0, here +0.2 [-3.2, +3.6], n=3`."""
     line = claim.printed[task, claim.evaluation]
-    told = f"paper {line[claim.first][0] - line[claim.second][0]:+.1f}"
-    if verdict(found) == NOT_MEASURED or found is None:
-        return f"{told}, {NOT_MEASURED}"
-    return f"{told}, here {found.value:+.1f} [{found.low:+.1f}, {found.high:+.1f}]"
+    words = f"paper {line[claim.first][0] - line[claim.second][0]:+.1f}"
+    if told is None or verdict(told) == NOT_MEASURED:
+        return f"{words}, {NOT_MEASURED}"
+    found, (first, second) = told.difference, told.seeds
+    seeds = f"n={first}" if first == second else f"n={first}, {second}"
+    if min(told.seeds) < 2:
+        return f"{words}, here {found.value:+.1f}, {seeds}"
+    return f"{words}, here {found.value:+.1f} [{found.low:+.1f}, {found.high:+.1f}], {seeds}"
 
 
 def overall(verdicts: list[str]) -> str:
@@ -135,5 +162,5 @@ def overall(verdicts: list[str]) -> str:
         return NOT_MEASURED
     words = known[0]
     if len(set(known)) > 1:
-        words = ", ".join(f"{one} in {known.count(one)}" for one in (HOLDS, NOT_SEEN, OPPOSITE) if one in known)
+        words = ", ".join(f"{one} in {known.count(one)}" for one in (HOLDS, NOT_SEEN, OPPOSITE, ONE_SEED) if one in known)
     return words if len(known) == len(verdicts) else f"{words} ({len(known)} of {len(verdicts)} tasks measured)"

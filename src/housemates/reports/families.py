@@ -74,8 +74,9 @@ def variance_table(rows: Rows) -> Table:
                 lines.append((task_title(task), seen, games, *cells))
     notes = (
         "Percent of the variance of success, ± standard error over episodes (jackknife). Method: between methods; agent: "
-        "between seeds of a method; partner, episode, and both together: the same for all agents; rest: what agents do "
-        "differently from game to game, and chance. An estimate of nothing may be a little below 0.",
+        "between seeds of a method (with one seed each, method has both); partner, episode, and both together: the same for "
+        "all agents; rest: what agents do differently from game to game, and chance. An estimate of nothing may be a little "
+        "below 0.",
     )
     columns = ("task", "sees", "agents × partners × episodes", *PARTS)
     return Table("variance", "What decides whether a game succeeds", columns, tuple(lines), notes)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from housemates.agents.agent import Agent
 from housemates.io import write_whole
 from housemates.recordings.recording import Recording, load_recording, save_recording
-from housemates.web.user_study import answers_csv
+from housemates.web.user_study import answers_csv, is_counted, participant_files
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,6 +31,10 @@ CONSENT = (
 """What a person agrees to."""
 INPUTS = ("game", "began", "seconds", "step", "kind", "value")
 """Columns of the inputs: the game's number and its beginning (UTC), seconds since then, step of the episode, what was done."""
+
+GAMES = ("game", "participant", "number", "part", "block", "practice", "counted", "partner", "outcome", "steps", "seconds")
+GAMES += ("began",)
+"""Columns of the games of a study."""
 
 
 def save_game(
@@ -46,12 +50,14 @@ def save_game(
     inputs: [seconds since the beginning, step, kind, value] of everything that the player did, pauses and changes of speed and
     camera included. circumstances: when it began (UTC), its seconds by the clock, whether the partner was hidden.
     """
+    from housemates.evaluation.crossplay import method_of
+
     name = secrets.token_hex(6)
     game = {
         "id": name,
         "consent": True,
         "human": next(r for r, who in enumerate(team) if who.kind == "person"),
-        "team": [{"name": who.name, "kind": who.kind, "meta": _plain(who.meta)} for who in team],
+        "team": [{"name": who.name, "kind": who.kind, "method": method_of(who), "meta": _plain(who.meta)} for who in team],
         "result": result,
         "inputs": [list(one) for one in inputs],
         **(circumstances or {}),
@@ -90,6 +96,28 @@ def inputs_csv(recordings: Sequence[Recording]) -> str:
     return text.getvalue()
 
 
+def counts(path: Path, recording: Recording) -> bool:
+    """Whether a game is one of the results: of a study only what its participant's file names, and no practice."""
+    study = recording.header["game"].get("study")
+    return study is None or (not study["practice"] and is_counted(path, study["participant"]))
+
+
+def games_csv(found: Sequence[tuple[Path, Recording]]) -> str:
+    """The games of a study, one line each; `counted`: whether rows.parquet has it."""
+    text = io.StringIO()
+    lines = csv.writer(text, lineterminator="\n")
+    lines.writerow(GAMES)
+    for path, recording in found:
+        game = recording.header["game"]
+        study = game.get("study")
+        if study is not None:
+            told = [study[name] for name in ("participant", "number", "part", "block", "practice")]
+            partner = game["team"][1 - int(game["human"])]["name"]
+            ended = [partner, game["result"]["outcome"], game["result"]["steps"], game["seconds"], game["began"]]
+            lines.writerow([game["id"], *told, counts(path, recording), *ended])
+    return text.getvalue()
+
+
 def export(folder: Path, out: Path) -> int:
     """Write all games, their rows and the inputs of their players into one zip file; returns how many games there are."""
     from housemates.evaluation.rows import write_rows
@@ -97,9 +125,10 @@ def export(folder: Path, out: Path) -> int:
     found = find_games(folder)
     if not found:
         raise ValueError(f"no games in {folder} - play one and agree to keep it: housemates play --games {folder}")
+    counted = [recording for path, recording in found if counts(path, recording)]
     if out.suffix == ".parquet":
-        write_rows(out, game_rows([recording for _, recording in found]))
-        return len(found)
+        write_rows(out, game_rows(counted))
+        return len(counted)
     if out.suffix != ".zip":
         raise ValueError(f"{out} is neither a .zip nor a .parquet - name one of these")
 
@@ -108,11 +137,14 @@ def export(folder: Path, out: Path) -> int:
             for path, _ in found:
                 packed.write(path, f"games/{path.name}")
             packed.writestr("inputs.csv", inputs_csv([recording for _, recording in found]))
-            if answers := answers_csv(folder):
-                packed.writestr("answers.csv", answers)
+            if people := participant_files(folder):
+                packed.writestr("answers.csv", answers_csv(folder))
+                packed.writestr("games.csv", games_csv(found))
+                for path in people:
+                    packed.write(path, f"participants/{path.name}")
             rows = Path(file.name).with_suffix(".parquet")
             try:
-                write_rows(rows, game_rows([recording for _, recording in found]))
+                write_rows(rows, game_rows(counted))
                 packed.write(rows, "rows.parquet")
             finally:
                 rows.unlink(missing_ok=True)
@@ -134,7 +166,7 @@ def _row(recording: Recording) -> dict[str, Any]:
         "task": header["task"],
         "split": header["split"],
         "agent": agent["name"],
-        "method": str(meta.get("method", agent["kind"])),
+        "method": str(agent.get("method") or meta.get("method", agent["kind"])),
         "agent_seed": int(meta.get("seed", 0)),
         "observations": str(meta.get("observations", "")),
         "decisions": int(meta.get("decisions", 0)),

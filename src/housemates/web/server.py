@@ -270,7 +270,7 @@ class Page:
         if kind in ("study_enter", "study_answer"):
             return await run_in_threadpool(service.study, message)
         if kind == "study_game":
-            return await self._begin(connection, await run_in_threadpool(service.of_study, message))
+            return await self._begin_of_study(connection, await run_in_threadpool(service.of_study, message))
         if kind == "ack":
             client.acknowledge(message["frame"])
         elif kind == "leave":
@@ -298,6 +298,16 @@ class Page:
                 log.exception("a game could not be prepared")
                 raise Refused("the game could not be prepared - the server's log says why") from error
         return connection.client.enter(service.open(game, more, message, connection.address), True)
+
+    async def _begin_of_study(self, connection: Connection, message: dict[str, Any]) -> dict[str, Any]:
+        """`_begin`; why a game cannot begin might tell the partner, so only the log has it."""
+        try:
+            return await self._begin(connection, message)
+        except Refused as error:
+            if error.status == 429:
+                raise
+            log.warning("a game of the study could not begin: %s", error)
+            raise Refused("the game could not begin - please tell those who run the study") from error
 
     def _static(self, name: str) -> Path:
         if name not in self._files:
@@ -409,8 +419,10 @@ def open_page(
     """
     if host and not token:
         raise ValueError("a page for other machines needs its token - leave out --no-token, or --host")
-    secret = secrets.token_urlsafe(18) if token else ""
     service = Service(options)
+    # The addresses that participants of a study were sent stay valid.
+    kept = service.participants.token() if service.participants is not None else secrets.token_urlsafe(18)
+    secret = kept if token else ""
     place = listen(host or LOCAL[0], port)
     port = place.getsockname()[1]
     page = Page(service, AccessRules(host or LOCAL[0], port, secret))

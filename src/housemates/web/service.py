@@ -70,7 +70,7 @@ class Service:
         self.library = Library(options.places)
         self.runs = {run.id: run for run in map(TrainingRun, options.runs)}
         self.partners = everybody(options.partners)
-        self.sessions = Sessions()
+        self.sessions = Sessions(shared=options.study is not None)
         self.participants = None if options.study is None else Participants(options.study, options.games)
         self._episodes: dict[str, Episodes] = {}
         self._homes: list[Home] | None = None
@@ -181,11 +181,14 @@ class Service:
 
     def open(self, game: Game, more: dict[str, Any], message: dict[str, Any], address: str = "") -> Session:
         """Start the clock of a game; one that goes on from a recording waits until it is let go. address: who asked."""
-        paused = message["type"] == "swap"
+        study = message.get("study")
+        if study is not None:
+            self.sessions.end_of(study["participant"])
+        paused = message["type"] == "swap" or study is not None
         session = Session(game, self.rate(message["hz"]), paused, self._finished, **more)
         session.address, session.consent = address, message["consent"] and game.human >= 0
         session.reveal = session.reveal or message["reveal"]
-        session.study = message.get("study")
+        session.study = study
         session.note("speed", session.hz)
         self.sessions.open(session)
         return session

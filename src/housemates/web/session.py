@@ -184,7 +184,7 @@ class Session:
                     self._publish()
         except Exception:
             log.exception("a game broke off")
-            self.end = self.end or {"type": "error", "error": "the game broke off - the server's log says why"}
+            self.end = self.end or {"type": "error", "error": "the game broke off - the server's log says why", "ended": True}
             self._call(self._notify)
 
     def _wait(self, beat: float) -> None:
@@ -269,6 +269,8 @@ class Client:
         if self.session is not None:
             self.session.clients.discard(self)
             self.session.left_at = time.monotonic()
+            if self.session.study is not None and not self.session.clients:
+                self.session.pause(True)  # nobody plays now; the game waits, or is begun again
         self.session, self.owner = None, False
 
     def acknowledge(self, number: int) -> None:
@@ -321,8 +323,10 @@ class Client:
 class Sessions:
     """All games of a server."""
 
-    def __init__(self) -> None:
+    def __init__(self, shared: bool = False) -> None:
+        """shared: one address may begin all games, as participants of a study behind one router do."""
         self.sessions: dict[str, Session] = {}
+        self.shared = shared
 
     def open(self, session: Session) -> None:
         """Start a game; too many at once are refused."""
@@ -335,9 +339,17 @@ class Sessions:
 
     def find(self, name: str) -> Session:
         """A running game by its id."""
-        if name not in self.sessions:
+        found = self.sessions.get(name)
+        if found is None or (found.end is not None and found.end["type"] == "error"):
             raise Refused("no such game - it has ended, or no page was connected for a minute", 404)
-        return self.sessions[name]
+        return found
+
+    def end_of(self, participant: str) -> None:
+        """Close the games of a participant of a study: another one begins."""
+        for name, session in list(self.sessions.items()):
+            if session.study is not None and session.study["participant"] == participant:
+                session.close()
+                del self.sessions[name]
 
     def sweep(self) -> None:
         """Close games that have no clients any more."""
@@ -351,7 +363,7 @@ class Sessions:
     def _full(self, address: str) -> bool:
         """Whether an address cannot begin another game."""
         mine = sum(session.address == address for session in self.sessions.values())
-        return len(self.sessions) >= MOST_GAMES or mine >= MOST_GAMES_EACH
+        return len(self.sessions) >= MOST_GAMES or (mine >= MOST_GAMES_EACH and not self.shared)
 
     def close(self) -> None:
         """Stop all clocks."""

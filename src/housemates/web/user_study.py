@@ -28,8 +28,8 @@ from housemates.tasks.tasks import TASKS
 from housemates.web.game import everybody
 from housemates.web.messages import Refused
 
-PARTICIPANTS = "participants"
-"""Folder of the participants' files in the games folder."""
+PARTICIPANTS, TOKEN = "participants", "study-token.json"
+"""Folder of the participants' files in the games folder, and the file with the token of its address."""
 NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 """What may identify a participant: a number of a recruiting service, or one that is made here."""
 SCALE = 7
@@ -136,17 +136,21 @@ def read_user_study(path: Path) -> UserStudy:
     return from_json(UserStudy, _complete(UserStudy, whole, str(path)), str(path))
 
 
-def prepare_user_study(study: UserStudy, split: str, offered: Sequence[Agent] = ()) -> tuple[UserStudy, list[Agent]]:
+def prepare_user_study(
+    study: UserStudy, split: str, offered: Sequence[Agent] = (), fastest: float = 30.0
+) -> tuple[UserStudy, list[Agent]]:
     """The study with the full names of its partners, and those of them that are not offered anyway; refused if it cannot be
-    played."""
+    played, at most `fastest` steps per second."""
+    if not 1 <= study.hz <= fastest:
+        raise ValueError(f"hz = {study.hz:g} of the study - choose 1 to {fastest:g} steps per second, or raise --fastest")
     known, count = everybody(offered), min(episode_count(split), 100)
     blocks, more = [], []
     for number, block in enumerate(study.blocks):
         where = f"block {number} of the study"
         TASKS.find(block.task)
         if not all(0 <= episode < count for episode in block.episodes):
-            raise ValueError(f"{where}: episodes = {list(block.episodes)} - {split} has 0 to {count - 1}")
-        base, _ = split_name(block.partner)
+            raise ValueError(f"{where}: episodes = {list(block.episodes)} - choose from 0 to {count - 1} of {split}")
+        base, ahead = split_name(block.partner)
         found = [known[base]] if base in known else resolve(base)
         if len(found) != 1:
             raise ValueError(
@@ -155,6 +159,8 @@ def prepare_user_study(study: UserStudy, split: str, offered: Sequence[Agent] = 
         partner = found[0]
         if partner.meta.get("task", block.task) != block.task:
             raise ValueError(f"{where}: {block.partner} was trained for {partner.meta['task']}, not for {block.task}")
+        if ahead is not None and (ahead.variant == "mind" or not partner.trained):
+            raise ValueError(f"{where}: {block.partner} - only trained partners look ahead here, and not by their mind")
         if partner.name not in known:
             more.append(partner)
             known[partner.name] = partner
@@ -188,11 +194,11 @@ class Participants:
             if not NAME.fullmatch(name):
                 raise Refused("a participant's name has 1 to 64 letters, digits, - or _")
             if not self._path(name).is_file():
-                number = len(list(self.folder.glob("*.json"))) if self.folder.is_dir() else 0
+                number = 1 + max((_read(path)["number"] for path in participant_files(self.folder.parent)), default=-1)
                 self.folder.mkdir(parents=True, exist_ok=True)
                 parts = self.study.parts(number)
                 kept = {"participant": name, "number": number, "study": to_json(self.study), "agreed": _now()}
-                self._write(name, {**kept, "parts": parts, "at": 0, "games": [], "answers": []})
+                self._write(name, {**kept, "parts": parts, "at": 0, "begun": [], "games": [], "answers": []})
             return self._told(self._read(name))
 
     def game(self, name: str) -> tuple[Block, int, dict[str, Any]]:
@@ -202,6 +208,8 @@ class Participants:
             part = found["parts"][found["at"]]
             if part["kind"] != "game":
                 raise Refused("there is no game to play now - go on with the study")
+            found["begun"].append({"part": found["at"], "began": _now()})
+            self._write(name, found)
             block = self.study.blocks[part["block"]]
             told = {"participant": name, "number": found["number"], "part": found["at"], "block": block.name}
             return block, part["episode"], told | {"practice": block.practice}
@@ -261,7 +269,7 @@ class Participants:
         path = self._path(name)
         if not path.is_file():
             raise Refused("no such participant - begin the study first")
-        found = read_json(path, "it is a participant's file: restore it as it was written")
+        found = _read(path)
         if found["study"] != to_json(self.study):
             raise Refused("the study was changed since this participant began - ask those who run it")
         return found
@@ -269,21 +277,46 @@ class Participants:
     def _write(self, name: str, values: Mapping[str, Any]) -> None:
         write_json(self._path(name), values)
 
+    def token(self) -> str:
+        """The token of the page's address, which stays the same when the server is started again."""
+        path = self.folder.parent / TOKEN
+        if not path.is_file():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch(mode=0o600)
+            write_json(path, {"token": secrets.token_urlsafe(18)})
+            path.chmod(0o600)
+        return read_json(path, "delete it, and send participants the new address")["token"]
+
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
+def participant_files(games: Path) -> list[Path]:
+    """The files of all participants of a games folder, without what a write that was cut off has left."""
+    return sorted(path for path in (Path(games) / PARTICIPANTS).glob("*.json") if NAME.fullmatch(path.stem))
+
+
+def is_counted(game: Path, participant: str) -> bool:
+    """Whether the file of a participant names a game as the one of its part."""
+    path = game.parent / PARTICIPANTS / f"{participant}.json"
+    return path.is_file() and any(one["game"] == game.name for one in _read(path)["games"])
+
+
+def _read(path: Path) -> dict[str, Any]:
+    return read_json(path, "it is a participant's file: restore it as it was written")
+
+
 def answers_csv(games: Path) -> str:
     """All answers of a games folder, one line each; nothing if there was no study."""
-    files = sorted((Path(games) / PARTICIPANTS).glob("*.json"))
+    files = participant_files(games)
     if not files:
         return ""
     text = io.StringIO()
     lines = csv.writer(text, lineterminator="\n")
     lines.writerow(ANSWERS)
     for path in files:
-        found = read_json(path, "it is a participant's file: restore it as it was written")
+        found = _read(path)
         for one in found["answers"]:
             lines.writerow([found["participant"], found["number"], *(one[name] for name in ANSWERS[2:])])
     return text.getvalue()

@@ -157,6 +157,11 @@ const handlers = {
     facts.preparing = false;
     facts.refused = message.error;
     notify(message.error);
+    study?.failed();
+    if (study && message.ended) {
+      play.quit();
+      study.go();
+    }
   },
 };
 

@@ -9,15 +9,15 @@ const ENDS = ["strongly disagree", "strongly agree"];
 function stored(name) {
   try {
     if (name) sessionStorage.setItem("participant", name);
-    return query.get("pid") ?? sessionStorage.getItem("participant");
+    return query.get("pid") || sessionStorage.getItem("participant");
   } catch {
-    return query.get("pid"); // Storage may be forbidden; then a reload begins anew.
+    return query.get("pid"); // Storage may be forbidden; then a reload begins again.
   }
 }
 
 export class Study {
   constructor(told, socket) {
-    Object.assign(this, { told, socket, part: null });
+    Object.assign(this, { told, socket, part: null, sent: null });
   }
 
   /** Show the present part; before the first one, what there is to agree to. */
@@ -42,11 +42,26 @@ export class Study {
     this.socket.send({ type: "study_enter", participant: this.part?.participant ?? stored() });
   }
 
+  /** A message was refused: what was sent can be sent again. */
+  failed() {
+    if (this.sent) this.sent.disabled = false;
+    this.sent = null;
+  }
+
+  /** Send a message once: its button waits for the answer. */
+  #once(button, message) {
+    if (button.disabled) return;
+    button.disabled = true;
+    this.sent = button;
+    this.socket.send(message);
+  }
+
   /** The end of a game: nothing is told of the partner. */
   over(message, then) {
     const title = outcomeTitle(message.outcome);
-    const close = () => {
-      $("end").close();
+    const close = () => $("end").close();
+    $("end").onclose = () => {
+      $("end").onclose = null;
       then();
     };
     $("end").replaceChildren(
@@ -68,6 +83,13 @@ export class Study {
 
   #consent() {
     const { title, text, consent } = this.told;
+    if (!/^[A-Za-z0-9_-]{1,64}$/.test(stored() || "x")) {
+      this.#show(
+        el("h2", title),
+        el("p", "This address has a participant number that is not valid. Please tell those who run the study."),
+      );
+      return;
+    }
     const begin = el("button.primary", { type: "button", id: "study-begin", disabled: true }, "Begin");
     const agree = el("input", { id: "study-agree", type: "checkbox" });
     agree.onchange = () => {
@@ -75,7 +97,7 @@ export class Study {
     };
     begin.onclick = () => {
       const name = stored();
-      this.socket.send({ type: "study_enter", ...(name ? { participant: name } : {}) });
+      this.#once(begin, { type: "study_enter", ...(name ? { participant: name } : {}) });
     };
     this.#show(
       el("h2", title),
@@ -86,7 +108,7 @@ export class Study {
   }
 
   #game(part) {
-    const start = () => this.socket.send({ type: "study_game", participant: part.participant });
+    const start = (event) => this.#once(event.target, { type: "study_game", participant: part.participant });
     const what = part.practice ? "A game for practice." : "Your partner may differ from game to game.";
     this.#show(
       el("h2", `Game ${part.game} of ${part.games}`),
@@ -122,8 +144,7 @@ export class Study {
       );
     };
     send.onclick = () => {
-      send.disabled = true;
-      this.socket.send({ type: "study_answer", participant: part.participant, part: part.part, answers });
+      this.#once(send, { type: "study_answer", participant: part.participant, part: part.part, answers });
     };
     this.#show(el("h2", "Questions"), ...part.questions.map(row), el("div.buttons", send));
   }
