@@ -135,8 +135,8 @@ def claim_table(rows: Rows, seed: int = 0, resamples: int = RESAMPLES, whole: bo
     notes = (
         "Differences in points, of efficiency gains in per cent. In brackets the 95 % interval of ours "
         f"({resamples:,} resamples of seeds, training runs of held-out partners and episodes; of gains Welch's over seeds), "
-        "then the seeds of both methods. A claim holds where the interval is above 0. With three seeds intervals are too narrow: "
-        "about one of eight comparisons of equal methods would look like a difference.",
+        "then the seeds of both methods. A claim holds where the interval is above 0. With three seeds intervals are too "
+        "narrow: about one of eight comparisons of equal methods would look like a difference.",
         *about_bdp(rows),
     )
     return Table("claims", "What the paper claims, and what is seen here", columns, tuple(lines), notes)
