@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 
 from housemates.agents.actors import NOBODY, Actor, Actors, Decisions
 from housemates.agents.draws import mixed, uniform
 from housemates.evaluation.resume import Kept
 from housemates.homes.home import Home
 from housemates.policies.policy import Policy
+from housemates.policies.threads import one_thread
 from housemates.sim.batch import Batch
 from housemates.sim.rules import Rules
 from housemates.sim.scripts import script
@@ -106,15 +106,11 @@ def play(
     """
     made = as_teams(teams)
     ids = np.arange(len(episodes)) if which is None else np.asarray(which)
-    before = torch.get_num_threads()
     # Calls of 32 robots are too small to share; threads take calls instead.
-    torch.set_num_threads(1)
-    try:
+    with one_thread():
         return Games(
             episodes, homes, made, rules or Rules(), seed, greedy, ids, swap, threads, slots, executed, world, kept
         ).play(progress)
-    finally:
-        torch.set_num_threads(before)
 
 
 class Games:

@@ -11,7 +11,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import torch
 
 from housemates.agents.actors import Actor
 from housemates.evaluation.crossplay import Pair, teams_of
@@ -19,6 +18,7 @@ from housemates.evaluation.play import Games, as_teams
 from housemates.homes.home import Home
 from housemates.io import file_word
 from housemates.policies.policy import Policy
+from housemates.policies.threads import one_thread
 from housemates.recordings.recording import UNKNOWN, Recorder, Recording, save_recording
 from housemates.sim.rules import Reward, Rules
 from housemates.tasks.actions import ACTIONS
@@ -36,17 +36,13 @@ def record_game(
     names: Sequence[str] | None = None,
 ) -> Recording:
     """The game that `play` gives this team (seat 0 first) in this episode, step by step; names: of the seats, for people."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
+    with one_thread():
         games = Games(episodes, homes, as_teams([team]), rules or Rules(), seed, greedy, np.array([episode]), slots=1)
         games.begin(np.array([0]), np.array([0]))
         by_robot = None if names is None else [names[seat] for seat in np.argsort(games.robot[0])]
         recorder = Recorder(games.batch, names=by_robot)
         while not recorder.over:
             recorder.tick(*(_asked(games) if games.batch.decide.any() else ()))
-    finally:
-        torch.set_num_threads(before)
     return recorder.finish()
 
 

@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
-import torch
 
 from housemates.agents.actors import NOBODY, Actor
 from housemates.agents.functions import FunctionPolicy
 from housemates.evaluation.play import SLOTS, Games, as_teams
 from housemates.homes.home import Home
 from housemates.policies.policy import Policy
+from housemates.policies.threads import one_thread
 from housemates.renderer.pictures import SMALLEST
 from housemates.sim.batch import Batch
 from housemates.sim.cameras import PICTURES
@@ -120,9 +120,7 @@ def trajectories(
     shapes = Senses(Batch(episodes, homes, 1, len(kept), world=world), observations, pixels).shapes
     row = sum(int(np.prod(shape)) * np.dtype(kind).itemsize for shape, kind in [*shapes.values(), *NUMBERS.values()])
     slots = int(np.clip(ROOM // (row * max(int(kept.sum()), 1) * USUAL), 4, SLOTS))
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
+    with one_thread():
         games = _Witnessed(episodes, homes, made, rules or Rules(), seed, greedy, ids, True, threads, slots, world=world)
         games.watch(kept, observations, pixels)
         finished: dict[int, Game] = {}
@@ -135,8 +133,6 @@ def trajectories(
             while due in finished:
                 yield finished.pop(due)
                 due += 1
-    finally:
-        torch.set_num_threads(before)
 
 
 class _Pool:

@@ -148,10 +148,12 @@ def preset_name(grid: Grid, cell: Cell) -> str:
 def parameters(method: str, observations: str, preset: str) -> int:
     """Numbers in all policies of a method's population, or in one agent (method "")."""
     from housemates.policies.policy import Policy
+    from housemates.policies.threads import one_thread
 
     config = PRESETS[preset].policy(observations, 2)
     make = METHODS[method].make if method else None
-    policies = [Policy(config)] if make is None else make(config, 2, 0, METHODS[method].settings).policies
+    with one_thread():
+        policies = [Policy(config)] if make is None else make(config, 2, 0, METHODS[method].settings).policies
     return sum(p.numel() for policy in policies for p in policy.parameters())
 
 

@@ -12,6 +12,7 @@ from torch.nn import functional
 
 from housemates.lookahead.mind import AHEAD, HEADS, NOWHERE, OUTPUTS, TRACKED, Mind, add_rules, head
 from housemates.mind.record import UNKNOWN, Samples
+from housemates.policies.threads import one_thread
 
 LEAST = 1e-3
 """Least standard deviation that inputs are divided by."""
@@ -62,13 +63,9 @@ def fit(samples: Samples, config: Fit | None = None, seed: int = 0, others: Samp
     """
     if not len(samples) or (others is not None and not len(others)):
         raise ValueError("no samples to learn from - record more steps")
-    before = torch.get_num_threads()
     # Updates are too small to share, and how sums are shared would decide their last bits.
-    torch.set_num_threads(1)
-    try:
+    with one_thread():
         return _fit(samples, samples if others is None else others, config or Fit(), seed)
-    finally:
-        torch.set_num_threads(before)
 
 
 def _fit(samples: Samples, others: Samples, config: Fit, seed: int) -> Mind:
