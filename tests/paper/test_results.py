@@ -11,7 +11,9 @@ from statistics import mean, stdev
 
 import pytest
 
+from housemates.evaluation.metrics import rows_of
 from housemates.evaluation.rows import read_rows
+from housemates.evaluation.series import by_place
 from housemates.homes.splits import load_split
 from housemates.sim.rules import Rules
 from housemates.tasks.episodes import load_episodes
@@ -224,3 +226,16 @@ def test_the_results_page_tells_what_the_rows_of_the_grid_say():
     made = runpy.run_path(str(ROOT / "tools" / "results_page.py"))
     page = (ROOT / "docs" / "results" / "index.md").read_text()
     assert made["with_parts"](page, made["parts"]()) == page
+
+
+@pytest.mark.parametrize(("name", "column"), [("bdp-tidy_house-state-0", 1), ("bdp_games5-tidy_house-state-0", 3)])
+def test_the_page_of_repeated_games_tells_what_its_rows_say(name, column):
+    page = (ROOT / "docs" / "concepts" / "repeated.md").read_text()
+    found = rows_of(read_rows(ROOT / "results" / "series-dev" / f"{name}.parquet"))
+    for place in by_place(found):
+        line = re.search(rf"^\| {place.game + 1} \|(.*)\|$", page, re.MULTILINE)[1].split("|")
+        told = f"{100 * place.success:.1f}"
+        if place.game:
+            first = by_place(found)[0].success
+            told += f", {100 * (place.success - first):+.1f} [{100 * place.low:+.1f}, {100 * place.high:+.1f}]"
+        assert line[column - 1].strip() == told

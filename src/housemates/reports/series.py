@@ -34,5 +34,9 @@ def draw_series(found: Mapping[str, Rows], place: Path) -> list[Path]:
             axis.set_xlabel("game with the same partner")
             axis.set_ylabel(name)
             axis.set_xticks(number)
+        # Wide enough that noise does not look like a trend.
+        low, high = success.get_ylim()
+        success.set_ylim(max(0.0, low - 10), min(101.0, high + 10))
+        steps.set_ylim(0, 1.15 * steps.get_ylim()[1])
         success.legend(frameon=False, fontsize="small")
         return save(figure, place.parent, place.name)
