@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from housemates.evaluation.metrics import Rows, mean_over_partners, rows_of
+from housemates.evaluation.metrics import Rows, efficiency_gain, mean_over_partners, per_run, rows_of
 from housemates.evaluation.rows import join_rows, read_rows
 from housemates.evaluation.stats import over_seeds
 from housemates.reports import claims, families, paper, summary, tables
@@ -27,6 +27,8 @@ ROOT = Path(__file__).resolve().parents[1]
 ROWS, PAGE, IMAGES = ROOT / "results" / "grid", ROOT / "docs" / "results" / "index.md", ROOT / "docs" / "images"
 POINTS = 60
 """Of a learning curve."""
+ENDS, GAINS = ("success", "collision", "timeout"), ("success", "failures")
+STANDING, HALVES = "script/noop", ("script/first_half", "script/second_half")
 CHECKPOINT = re.compile(r"/steps-(\d+)$")
 NONE = "Not measured yet."
 PICTURES = {
@@ -105,6 +107,34 @@ def population_table() -> tables.Table:
     return tables.Table("populations", "How good the partners of stage 2 are", columns, tuple(lines), (note,))
 
 
+def ahead_table(rows: Rows) -> tables.Table:
+    """Every method with and without look-ahead: how episodes end, with which partners, and how long they take."""
+    held_out, lines = rows.only(evaluation="zsc"), []
+    both = {method.partition(" + ")[0] for method in held_out.distinct("method") if "+" in method}
+    for task, method, _, mine in summary.groups(held_out):
+        if method.partition(" + ")[0] in both:
+            ends = [100 * per_run(mine, lambda r, end=end: mean_over_partners(r, end)).mean() for end in ENDS]
+            parts = [mine.only(partner=STANDING), mine.only(partner=HALVES), mine.only(partner_kind="learned")]
+            found = [tables.Cell(100 * mean_over_partners(part)) for part in parts]
+            gains = [100 * per_run(mine, lambda r, kind=kind: efficiency_gain(r, kind)).mean() for kind in GAINS]
+            words = " / ".join(f"{end:.1f}" for end in ends)
+            lines.append(
+                (task, method, (task_title(task), paper.label(method), words, *found, *(f"{g:+.0f} %" for g in gains)))
+            )
+    lines.sort(key=lambda line: (paper.TASKS.index(line[0]), list(paper.LABELS).index(line[1].partition(" + ")[0]), line[1]))
+    columns = (
+        "task",
+        "method",
+        "success / collision / time-out",
+        "standing",
+        "half scripts",
+        "learned",
+        "gain",
+        "failures = 750",
+    )
+    return tables.Table("ahead", "With and without look-ahead", columns, tuple(line[2] for line in lines))
+
+
 def checkpoint_lines() -> dict[tuple[str, str], dict[int, list[float]]]:
     """Success with held-out partners on dev homes, by (task, method), then millions of steps of stage 2."""
     found: dict[tuple[str, str], dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
@@ -142,6 +172,7 @@ def parts() -> dict[str, str]:
     found = {
         "claims": claims.claim_table(rows, whole=True),
         "zero_shot": summary.zero_shot_table(rows),
+        "ahead": ahead_table(rows),
         "controls": summary.control_table(rows),
         "comparisons": summary.comparison_table(rows),
         "variance": families.variance_table(rows.take(np.array(["+" not in m for m in rows["method"]]))),

@@ -157,7 +157,7 @@ PRINTED_NOTE = (
 )
 MARKS = {
     NOT_ZERO_SHOT: f"{NOT_ZERO_SHOT} not zero-shot: some of these partners had a part in the training.",
-    MIXED: f"{MIXED} the seeds were trained with different budgets (decisions or simulation steps).",
+    MIXED: f"{MIXED} the seeds were trained with different budgets (simulation steps, or decisions where those are not known).",
     UNLIKE: f"{UNLIKE} the seeds were trained by different presets or picture sizes (or it was not recorded).",
     OTHERS: f"{OTHERS} the seeds did not meet the same partners in the same episodes: each is averaged over what it met.",
     COMPUTED: f"{COMPUTED} decisions of some seeds were computed by the fused kernels, of others by torch: they differ where a "
@@ -290,8 +290,9 @@ def marks_of(rows: Rows) -> str:
         return found
     steps = steps_of(trained)
     known = steps[steps >= 0]
-    unlike_steps = len(known) > 0 and (len(known) < len(steps) or _differ(known))
-    found += MIXED if _differ(trained["decisions"]) or unlike_steps else ""
+    # Budgets are compared in steps; in decisions only where steps were not recorded.
+    mixed = _differ(known) if len(known) == len(steps) else _differ(trained["decisions"]) or len(known) > 0
+    found += MIXED if mixed else ""
     found += UNLIKE if len(trained.distinct("preset")) > 1 or len(trained.distinct("pixels")) > 1 else ""
     found += OTHERS if _met_others(trained) else ""
     return found + (COMPUTED if computed_apart(trained) else "")
