@@ -221,11 +221,11 @@ def curves() -> None:
                 row[1].errorbar([step for step, _ in points], means, errors, color=colour(method), lw=1.2, marker="o", ms=3)
         row[0].set(title=f"{task_title(task)}: stage 1", xlabel="million steps", ylabel="success in training, %", ylim=(0, 100))
         row[1].set(title=f"{task_title(task)}: stage 2", xlabel="million steps", ylim=(0, 100))
+        row[1].set_ylabel("held-out partners, dev homes, %")
         row[1].set_xscale("log")
         row[1].set_xticks([1, 2, 5, 10, 20, 50], ["1", "2", "5", "10", "20", "50"])
         row[1].minorticks_off()
         row[0].legend(frameon=False, loc="lower right")
-    axes[0, 1].set_ylabel("held-out partners, dev homes, %")
     figure.savefig(IMAGES / "grid_curves.png", dpi=130, metadata={"Software": None})
 
 

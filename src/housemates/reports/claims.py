@@ -34,7 +34,7 @@ class Claim:
     """For which observations of ours it says something."""
 
 
-def _with_strangers(first: Rows, second: Rows, seed: int, resamples: int) -> Interval:
+def _with_held_out(first: Rows, second: Rows, seed: int, resamples: int) -> Interval:
     return compare(scores(first), scores(second), seed, resamples).difference
 
 
@@ -58,7 +58,7 @@ def _better(first: str, second: str, printed: paper.PrintedTable, own: bool = Fa
     text = f"{paper.LABELS[first]} is better than {paper.LABELS[second]} with "
     if own:
         return Claim(f"{text}its own population", first, second, "train_pop", printed, _with_own)
-    return Claim(f"{text}held-out partners", first, second, "zsc", printed, _with_strangers)
+    return Claim(f"{text}held-out partners", first, second, "zsc", printed, _with_held_out)
 
 
 def _faster(second: str) -> Claim:
