@@ -92,11 +92,15 @@ def _team(nobody: bool) -> Field:
 
 def _answers() -> Field:
     def fits(value: Any) -> bool:
-        return isinstance(value, list) and len(value) <= 30 and all(type(one) is int and 1 <= one <= 7 for one in value)
+        if not isinstance(value, list) or len(value) > MOST_QUESTIONS:
+            return False
+        return all(type(one) is int and 1 <= one <= SCALE for one in value)
 
-    return Field(fits, "a list of at most 30 whole numbers from 1 to 7")
+    return Field(fits, f"a list of at most {MOST_QUESTIONS} whole numbers from 1 to {SCALE}")
 
 
+SCALE, MOST_QUESTIONS = 7, 30
+"""Answers of a user study go from 1 (strongly disagree) to SCALE (strongly agree); questions in a row."""
 STUDY = ("study_enter", "study_game", "study_answer")
 """Messages of a user study; without one they are refused."""
 IN_STUDY = (*STUDY, "hello", "join", "leave", "ack", "action", "click", "key", "stop", "pause", "view")

@@ -26,16 +26,14 @@ from housemates.lookahead.settings import split_name
 from housemates.tasks.episodes import episode_count
 from housemates.tasks.tasks import TASKS
 from housemates.web.game import everybody
-from housemates.web.messages import Refused
+from housemates.web.messages import MOST_QUESTIONS, SCALE, Refused
 
 PARTICIPANTS, TOKEN = "participants", "study-token.json"
 """Folder of the participants' files in the games folder, and the file with the token of its address."""
 NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 """What may identify a participant: a number of a recruiting service, or one that is made here."""
-SCALE = 7
-"""Answers go from 1 (strongly disagree) to this (strongly agree)."""
-MOST_QUESTIONS, LONGEST = 30, 4000
-"""Questions in a row, and letters of a text."""
+LONGEST = 4000
+"""Letters of a text."""
 ANSWERS = ("participant", "number", "part", "block", "partner", "question", "answer", "answered")
 """Columns of the answers."""
 
