@@ -111,7 +111,7 @@ def ahead_table(rows: Rows) -> tables.Table:
     """Every method with and without look-ahead: how episodes end, with which partners, and how long they take."""
     held_out, lines = rows.only(evaluation="zsc"), []
     both = {method.partition(" + ")[0] for method in held_out.distinct("method") if "+" in method}
-    for task, method, _, mine in summary.groups(held_out):
+    for task, method, _, mine in tables.groups(held_out):
         if method.partition(" + ")[0] in both:
             ends = [100 * per_run(mine, lambda r, end=end: mean_over_partners(r, end)).mean() for end in ENDS]
             parts = [mine.only(partner=STANDING), mine.only(partner=HALVES), mine.only(partner_kind="learned")]

@@ -137,6 +137,6 @@ def test_rows_of_earlier_versions_are_read_with_what_they_lack_as_unknown(tmp_pa
     (found,) = read_rows(tmp_path / "old.parquet").to_pylist()
     assert {name: found[name] for name in LATER} == {
         "preset": "", "pixels": -1, "inference": "", "lacks": "", "family": "", "suite": -1, "game": -1, "keeps_memory": False,
-            "trained_in": "",
+            "trained_in": "", "look_ahead": -1,
     } | dict.fromkeys(BUDGETS, -1)  # fmt: skip
     assert {name: found[name] for name in row()} == row()

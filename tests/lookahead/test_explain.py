@@ -24,8 +24,8 @@ def explained(batch, wanted: int, planner: Planner | None = None, logits: np.nda
 def test_far_from_everybody_there_is_nothing_to_explain():
     batch = facing(3.9)
     planner = Planner(batch, LookAhead(near=2.0))
-    found = explained(batch, MOVE_FORWARD, planner)
-    assert (found.became, found.action, found.partners, found.own) == ("unchecked", MOVE_FORWARD, {}, None)
+    found = explained(batch, 0, planner)
+    assert (found.became, found.action, found.partners, found.own) == ("unchecked", 0, {}, None)
 
 
 def test_a_safe_decision_is_shown_with_its_path_and_nothing_else():
@@ -80,9 +80,9 @@ def test_a_manoeuvre_that_is_held_is_told_as_such():
 
 def test_a_robot_that_is_sent_off_instead_of_waiting_is_told_where_to():
     batch, logits = facing(4.0), np.full((1, 25), -9.0)
-    logits[0, NO_OP], logits[0, 9] = 0.0, -1.0
+    logits[0, NO_OP], logits[0, 1] = 0.0, -1.0
     found = explained(batch, NO_OP, logits=logits)
-    assert (found.became, found.action, found.chosen.parts) == ("changed", 9, ((9, 0),))
+    assert (found.became, found.action, found.chosen.parts) == ("changed", 1, ((1, 0),))
 
 
 def test_asking_changes_nothing():

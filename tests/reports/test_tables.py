@@ -212,6 +212,20 @@ def test_rows_that_were_computed_in_two_ways_are_marked():
     assert line_of(comparison_table(rows, resamples=50), methods="BDP − SP")["difference [95 %]"].mark == "*"
 
 
+@pytest.mark.parametrize(
+    ("versions", "mark"), [((1, 2), "◊"), ((0, 2), "◊"), ((-1, 2), "◊"), ((2, 2), ""), ((0, 0), ""), ((-1, 0), "")]
+)
+def test_versions_of_the_look_ahead_are_never_averaged_without_a_mark(versions, mark):
+    parts = [run_rows("sp", seed, look_ahead=version) for seed, version in enumerate(versions)]
+    parts += [run_rows("bdp", seed, look_ahead=2) for seed in range(2)]
+    table = zero_shot_table(rows_of(join_rows(parts)), resamples=50)
+    assert line_of(table, method="SP")["success"].mark == mark
+    assert line_of(table, method="BDP")["success"].mark == ""
+    assert any("another version of the look-ahead" in note for note in table.notes) == bool(mark)
+    assert (r"$\diamond$" in latex(table)) == bool(mark)
+    assert "◊" not in latex(table)
+
+
 @pytest.mark.parametrize("column", [{"preset": "paper"}, {"pixels": 256}])
 def test_presets_and_picture_sizes_are_never_averaged_without_a_mark(column):
     same = {"preset": "laptop", "pixels": 64}

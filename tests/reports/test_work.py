@@ -5,7 +5,7 @@ import pytest
 from helpers.evaluation_rows import row
 from housemates.evaluation.metrics import Rows, agent_share, rows_of
 from housemates.evaluation.rows import AGENT, NOBODY, PARTNER, make_rows
-from housemates.reports.summary import warnings, work, work_table
+from housemates.reports.work import warnings, work, work_table
 
 
 def rows(*changes: dict) -> Rows:

@@ -11,7 +11,7 @@ from helpers.rollouts import CONFIGS, learner, ready, store
 from housemates.agents.agent import learned
 from housemates.fused.learner import Learner
 from housemates.lookahead.search import Planner
-from housemates.lookahead.settings import LookAhead
+from housemates.lookahead.settings import LookAhead, evasions_only
 from housemates.methods.ego import Coordination
 from housemates.methods.self_play import PBT, PopulationSettings
 from housemates.policies.checkpoint import save_policy
@@ -46,7 +46,7 @@ def test_what_is_told_is_the_look_aheads_decision():
 
     def checked(store, mine, open_at, actions, logits):
         nonlocal found
-        fresh = Planner(batch, LookAhead(haste=0.0))
+        fresh = Planner(batch, evasions_only(LookAhead()))
         fresh.plans[...] = collector.teacher.planner.plans
         rows = np.flatnonzero(mine)
         wanted = actions.reshape(-1)[rows].astype(np.int64)

@@ -19,7 +19,7 @@ from housemates.evaluation.metrics import rows_of
 from housemates.methods import METHODS
 from housemates.policies.checkpoint import load_policy
 from housemates.policies.config import PolicyConfig
-from housemates.reports.summary import warnings, work
+from housemates.reports.work import warnings, work
 from housemates.runs import run
 from housemates.sim.rules import Rules
 from housemates.training.ppo import PPO

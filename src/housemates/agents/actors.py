@@ -24,7 +24,7 @@ from housemates.fused.layout import usable
 from housemates.fused.policies import FusedPolicies, fuse
 from housemates.lookahead.mind import Mind, load_mind
 from housemates.lookahead.search import Planner
-from housemates.lookahead.settings import LookAhead
+from housemates.lookahead.settings import LookAhead, evasions_only
 from housemates.policies.config import seen_as
 from housemates.policies.policy import Action, Policy
 from housemates.policies.stacked import StackedPolicies
@@ -136,6 +136,12 @@ def views(actor: Actor, batch: Batch) -> list[View]:
         kind = seen_as(config, name, batch.observation(name)[1])
         found.append(View(name, pixels, np.float32 if name == "depth" and actor.metres else kind))
     return found
+
+
+def looks_ahead(actor: Actor) -> LookAhead | None:
+    """How an actor looks ahead; of a function only the choice is known, not what else it would like to do."""
+    known = actor.look_ahead is None or not isinstance(actor.policy, FunctionPolicy)
+    return actor.look_ahead if known else evasions_only(actor.look_ahead)
 
 
 class ActorGroup:
@@ -291,13 +297,12 @@ class Actors:
         self._buffers: dict[View, np.ndarray] = {}
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
         aheads: dict[tuple[LookAhead | None, int], Planner] = {}
-        for actor in self.actors:
-            key = actor.look_ahead, id(actor.mind)
-            if actor.look_ahead is not None and key not in aheads:
-                aheads[key] = Planner(batch, actor.look_ahead, actor.mind)
+        keys = [(looks_ahead(actor), id(actor.mind)) for actor in self.actors]
+        for actor, key in zip(self.actors, keys, strict=True):
+            if key[0] is not None and key not in aheads:
+                aheads[key] = Planner(batch, key[0], actor.mind)
         self.planners = list(aheads.values())
         """One for each way of looking ahead among the actors."""
-        keys = [(actor.look_ahead, id(actor.mind)) for actor in self.actors]
         self._planner_of = np.array([*(list(aheads).index(key) if key in aheads else -1 for key in keys), -1])
 
     def decide(self, which: np.ndarray, out: np.ndarray, drawn: np.ndarray | None = None) -> list[Decisions]:

@@ -68,7 +68,7 @@ def evaluate(
     """
     from housemates.evaluation import evaluate as evaluation
     from housemates.evaluation.metrics import rows_of
-    from housemates.reports.summary import warnings
+    from housemates.reports.work import warnings
 
     done = evaluation.evaluate(
         run, agents=agents, partners=partners, holdouts=holdouts, allow=allow, members=members, split=split, episodes=episodes,

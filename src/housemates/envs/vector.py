@@ -32,7 +32,7 @@ from housemates.envs.spaces import (
 from housemates.envs.watch import picture
 from housemates.homes.home import Home
 from housemates.lookahead.search import Planner
-from housemates.lookahead.settings import LookAhead, as_look_ahead
+from housemates.lookahead.settings import LookAhead, as_look_ahead, evasions_only
 from housemates.sim.batch import Batch, Step
 from housemates.sim.control import control_size
 from housemates.sim.rules import Rules
@@ -119,7 +119,7 @@ class HomesEnv(VectorEnv):
         """batch: with autoreset, or without to get final observations; partners: of robots 1, 2, ...; look_ahead: robot 0's."""
         if look_ahead is not None and control != "skills":
             raise ValueError(f"look_ahead with control '{control}' - only decisions are looked ahead at: use control='skills'")
-        self.planner = None if look_ahead is None else Planner(batch, look_ahead)
+        self.planner = None if look_ahead is None else Planner(batch, evasions_only(look_ahead))
         self.batch, self.partners, self.names, self.control, self.render_mode = (
             batch, list(partners), observations, control, render_mode,
         )  # fmt: skip

@@ -21,6 +21,7 @@ from housemates.evaluation.resume import Kept
 from housemates.evaluation.rows import AGENT, NOBODY, PARTNER, join_rows, make_rows
 from housemates.homes.home import Home
 from housemates.homes.sources import lacking
+from housemates.lookahead.settings import VERSION
 from housemates.run_folder import RunFolder
 from housemates.sim.rules import Reward, Rules
 from housemates.sim.state import COLLISION_END, SUCCESS, TIMEOUT
@@ -210,6 +211,7 @@ def pair_rows(
         "partner_run": _joined(run_name(p) for p in partners),
         "partner_observations": _joined(p.meta.get("observations", "") for p in partners),
         "zero_shot": pair.zero_shot,
+        "look_ahead": 0 if agent.look_ahead is None else VERSION,
         **suite.columns(partners),
     }
     each = {

@@ -78,6 +78,7 @@ COLUMNS = {
     "inference": "string",
     "game": "int32",
     "keeps_memory": "bool",
+    "look_ahead": "int32",
 }
 """Name and type of every column, in order.
 
@@ -91,7 +92,8 @@ task. idle_*: steps in which nothing was done, distance_*: metres driven; of all
 scripted solo robot needs alone from the same start, -1 where it does not succeed or was not asked for. inference: what
 computed the networks' decisions, `fused`, `torch` or `both` (see `agents.actors.inference`); empty if not known or no network
 decided. game: the number of the game among those with the same partner, from 0, -1 where games are not in a series.
-keeps_memory: whether the agent remembers the earlier games of its series.
+keeps_memory: whether the agent remembers the earlier games of its series. look_ahead: the version of the agent's look-ahead
+(`lookahead.settings.VERSION`), 0 for an agent that does not look ahead.
 """
 
 LATER = {
@@ -104,7 +106,7 @@ LATER = {
     "suite": UNKNOWN,
     "game": -1,
 }
-LATER |= dict.fromkeys(BUDGETS, UNKNOWN) | {"trained_in": "", "keeps_memory": False}
+LATER |= dict.fromkeys(BUDGETS, UNKNOWN) | {"trained_in": "", "keeps_memory": False, "look_ahead": UNKNOWN}
 """Columns that rows of earlier versions do not have, and what stands there instead: not known."""
 
 

@@ -12,7 +12,8 @@ from numba import njit
 
 from housemates.lookahead.model import MANOEUVRES, PLAN, go_on, own_action, own_path
 from housemates.lookahead.predict import PATHS, predict
-from housemates.lookahead.search import CHANGED, HELD, NOT_CHECKED, OWN, Planner, candidate, danger, wished
+from housemates.lookahead.search import CHANGED, HELD, NOT_CHECKED, OWN, Planner, candidate, danger
+from housemates.lookahead.wishes import wished
 from housemates.sim.state import MOST_ROBOTS
 from housemates.tasks.actions import ACTIONS, NO_OP
 
@@ -80,7 +81,7 @@ def fate_of(world, s, c, rules, r, ahead, plan, paths, weights, counts, own):
 @njit(cache=True, nogil=True)
 def fates(world, s, c, rules, r, ahead, logits, paths, weights, counts, plans, owns, risks, contacts):
     """All candidates of robot r: plans [K] PLAN, paths owns [K, H, 2], risks [K] and contacts [K], LEFT_OUT for repetitions."""
-    goal = wished(logits)
+    goal = wished(world, s, r, logits)
     for k in range(plans.shape[0]):
         if candidate(k, logits.shape[0], goal, plans[k]):
             risks[k], contacts[k] = fate_of(world, s, c, rules, r, ahead, plans[k], paths, weights, counts, owns[k])

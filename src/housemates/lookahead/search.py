@@ -23,18 +23,19 @@ from housemates.lookahead.model import (
 )
 from housemates.lookahead.predict import PATHS, predict
 from housemates.lookahead.settings import LookAhead, settings
+from housemates.lookahead.wishes import eagerness, intended, wished, works
 from housemates.sim.batch import Batch
 from housemates.sim.rules import ARRIVE, COLLISION
-from housemates.sim.skills import cell_at, may_start, path_length
+from housemates.sim.skills import cell_at, path_length
 from housemates.sim.state import MOST_ROBOTS
-from housemates.tasks.actions import MOVE_FORWARD, NO_OP, PICK
+from housemates.tasks.actions import NO_OP, PICK
 
 HIT, LATER = 20.0, 0.98
 """Cost of a collision, and by how much it falls with each step until then: what is far off can still be avoided."""
 ROOM = 2.0
 """Cost of each metre that the clearance around a partner lacks."""
 WAY = 0.25
-"""Cost of each metre that is left, at the end of the horizon, to where the policy would most like to go."""
+"""Cost of each metre that is left, at the end of the horizon, to the work that the policy likes best."""
 UNLIKE = 0.1
 """Cost of each nat by which a decision is less likely than the policy's likeliest, up to UNLIKE_MOST."""
 UNLIKE_MOST = 5.0
@@ -118,23 +119,11 @@ def carry_on(world, s, c, rules, r, plan):
 
 
 @njit(cache=True, nogil=True)
-def wished(logits):
-    """The navigation that a policy likes best."""
-    return int(np.argmax(logits[:PICK]))
-
-
-@njit(cache=True, nogil=True)
-def is_idle(action):
-    """Whether a decision leaves the robot where it is, given that it is no skill that works now."""
-    return action >= PICK and action != MOVE_FORWARD
-
-
-@njit(cache=True, nogil=True)
-def may_go(world, s, c, rules, r, ahead, logits, paths, weights, counts, own, trial):
-    """Whether a robot that would wait may as well go where its policy would most like to go: the policy likes that nearly as
-    much, there is some way to go, and it is safe."""
-    goal = wished(logits)
-    if logits.max() - logits[goal] >= ahead.haste:
+def may_go(world, s, c, rules, r, ahead, logits, limit, paths, weights, counts, own, trial):
+    """Whether a robot that would wait may as well go to its work: its policy likes that less than its favourite decision by
+    fewer than `limit` nats, there is some way to go, and it is safe."""
+    goal = wished(world, s, r, logits)
+    if logits.max() - logits[goal] >= limit:
         return False
     own_action(trial[0], goal)
     driving = own_path(world, s, c, rules, r, trial[0], own)
@@ -163,8 +152,8 @@ def candidate(k, actions, goal, trial):
 @njit(cache=True, nogil=True)
 def best_plan(world, s, c, rules, r, ahead, logits, paths, weights, counts, own, trial, best):
     """The cheapest of all candidates into best [1] PLAN: the 25 decisions, and manoeuvres after which the robot stands or goes
-    where its policy would most like to go. Returns what it costs."""
-    goal, highest, lowest = wished(logits), logits.max(), np.inf
+    to the work that its policy likes best. Returns what it costs."""
+    goal, highest, lowest = wished(world, s, r, logits), logits.max(), np.inf
     actions, cost, end = logits.shape[0], 0.0, 0
     for k in range(actions + 2 * MANOEUVRES.shape[0]):
         extra = UNLIKE * min(highest - logits[k], UNLIKE_MOST) if k < actions else UNLIKE * UNLIKE_MOST
@@ -190,27 +179,31 @@ def look(world, s, c, rules, r, ahead, logits, wanted, decided, going, plan, roo
     own, paths, weights, counts, trial, best = room
     if plan.held and is_done(world, s, r, plan):
         plan.held = 0
-    if not is_near(s, r, ahead.near):
+    asked, wanted = wanted, intended(world, s, r, ahead, logits, wanted)
+    unchanged = OWN if wanted == asked else CHANGED
+    limit = eagerness(world, s, r, ahead, wanted)
+    near = is_near(s, r, ahead.near)
+    if not near:
         plan.held = 0
-        return wanted, NOT_CHECKED
+        if limit == 0.0:
+            return wanted, NOT_CHECKED if wanted == asked else CHANGED
     for p in range(s.robots):
         if p != r:
             counts[p] = predict(world, s, c, rules, p, ahead.variant, decided[p], going[p], paths[p], weights[p])
     own_action(trial[0], wanted)
     driving = own_path(world, s, c, rules, r, trial[0], own)
     risk, _, soonest, _ = danger(s, rules, own, driving, ahead, paths, weights, counts, r)
-    works = PICK <= wanted < NO_OP and may_start(world, s, r, wanted) and soonest >= SOON
+    useful = works(world, s, r, wanted) and soonest >= SOON
     if plan.held:
         driving = own_path(world, s, c, rules, r, plan, own)
         kept = danger(s, rules, own, driving, ahead, paths, weights, counts, r)[0]
-        if kept <= ahead.risk and not works and (plan.age < ahead.hold or risk > ahead.risk):
+        if kept <= ahead.risk and not useful and (plan.age < ahead.hold or risk > ahead.risk):
             return carry_on(world, s, c, rules, r, plan), HELD
         plan.held = 0
-    if risk <= ahead.risk or works:
-        hurried = (
-            not works and is_idle(wanted) and may_go(world, s, c, rules, r, ahead, logits, paths, weights, counts, own, trial)
-        )
-        return (wished(logits), CHANGED) if hurried else (wanted, OWN)
+    if risk <= ahead.risk or useful or not near:
+        if limit > 0.0 and may_go(world, s, c, rules, r, ahead, logits, limit, paths, weights, counts, own, trial):
+            return wished(world, s, r, logits), CHANGED
+        return wanted, unchanged
     best_plan(world, s, c, rules, r, ahead, logits, paths, weights, counts, own, trial[0], best)
     chosen = best[0]
     set_plan(plan, chosen.first, chosen.first_steps, chosen.second, chosen.second_steps, chosen.last, chosen.to_the_end)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, get_args
 
 Variant = Literal["guess", "velocity", "oracle_destination", "oracle_action", "mind"]
@@ -12,6 +12,8 @@ no robot can: oracle_destination the true destination of a partner's navigation,
 just decided. mind: the agent's own theory of mind (`lookahead.mind`) says where they go."""
 ORACLES = tuple(name for name in VARIANTS if name.startswith("oracle"))
 GUESS, VELOCITY, ORACLE_DESTINATION, ORACLE_ACTION, MIND = range(len(VARIANTS))
+VERSION = 2
+"""Raised when the look-ahead decides otherwise with the same settings or gets others; rows of an evaluation have it."""
 SUFFIX = "+lookahead"
 """Behind the name of an agent: RUN/agent+lookahead, or with a variant: RUN/agent+lookahead-velocity."""
 
@@ -32,11 +34,17 @@ class LookAhead:
     """Metres beyond touching that count as a collision: the forward model is not exact."""
     clearance: float = 1.0
     """Metres that are kept free around a partner where it costs nothing."""
-    react: int = 15
+    react: int = 20
     """Steps before a contact at which the robot must decide anew at the latest: what comes later is left to that decision."""
     haste: float = 2.0
-    """Nats: a robot that would wait goes where its policy would most like to go, if that is safe and the policy likes it less
-    than its favourite by fewer than these; 0: never."""
+    """Nats: a robot that would wait goes to the work that its policy likes best, if that is safe and the policy likes it less
+    than its favourite decision by fewer than these; 0: never."""
+    patience: float = 0.2
+    """Nats that are added to `haste` for each step for which the robot has not moved."""
+    detour: float = 6.0
+    """Nats: the same for a robot that would drive to furniture which has nothing to do with the task; 0: never."""
+    min_p: float = 0.2
+    """A decision less likely than this share of the policy's likeliest one is replaced by that one; 0: never."""
     hold: int = 4
     """Decisions for which a manoeuvre is kept at least, unless it becomes dangerous itself."""
 
@@ -52,8 +60,11 @@ class LookAhead:
                 raise ValueError(f"{name} = {getattr(self, name)} - give metres from 0 to 100")
         if self.react < 0:
             raise ValueError(f"react = {self.react} - give a number of steps, 0 to check nothing")
-        if not 0 <= self.haste <= 100:
-            raise ValueError(f"haste = {self.haste} - give nats from 0 to 100")
+        for name in ("haste", "patience", "detour"):
+            if not 0 <= getattr(self, name) <= 100:
+                raise ValueError(f"{name} = {getattr(self, name)} - give nats from 0 to 100")
+        if not 0 <= self.min_p <= 1:
+            raise ValueError(f"min_p = {self.min_p} - give a share from 0 to 1")
         if self.hold < 0:
             raise ValueError(f"hold = {self.hold} - give a number of decisions, 0 for none")
 
@@ -61,6 +72,11 @@ class LookAhead:
     def title(self) -> str:
         """What tables call it."""
         return "look-ahead" if self.variant == "guess" else f"look-ahead ({self.variant.replace('_', ' ')})"
+
+
+def evasions_only(ahead: LookAhead) -> LookAhead:
+    """A look-ahead that replaces nothing but what would end in a collision, for decisions of which no logits are known."""
+    return replace(ahead, haste=0.0, detour=0.0, min_p=0.0)
 
 
 class Settings(NamedTuple):
@@ -74,6 +90,9 @@ class Settings(NamedTuple):
     clearance: float
     react: int
     haste: float
+    patience: float
+    detour: float
+    min_p: float
     hold: int
 
 

@@ -10,7 +10,8 @@ import numpy as np
 from housemates.evaluation.metrics import Rows, agent_runs, efficiency_gain, per_run
 from housemates.evaluation.stats import RESAMPLES, Interval, compare, compare_populations, over_seeds, scores
 from housemates.reports import paper
-from housemates.reports.tables import SEEN, Table, about_bdp
+from housemates.reports.marks import about_bdp
+from housemates.reports.tables import SEEN, Table
 from housemates.tasks.tasks import task_title
 
 HOLDS, NOT_SEEN, OPPOSITE, ONE_SEED, NOT_MEASURED = "holds", "not seen", "the opposite", "one seed", "not measured"

@@ -8,9 +8,9 @@ from housemates.evaluation.stats import RESAMPLES, bootstrap_mean, over_seeds, s
 from housemates.evaluation.suite import HIDDEN, NAMES
 from housemates.evaluation.variance import PARTS, variance_shares
 from housemates.reports import paper
+from housemates.reports.marks import explain
 from housemates.reports.paper import label
-from housemates.reports.summary import groups
-from housemates.reports.tables import Cell, Table, explain, interval, success_cell
+from housemates.reports.tables import Cell, Table, groups, interval, success_cell
 from housemates.tasks.tasks import task_title
 
 NO_FAMILY = "others"

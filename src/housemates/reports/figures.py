@@ -30,8 +30,8 @@ from housemates.evaluation.stats import bootstrap_mean, scores
 from housemates.io import write_whole
 from housemates.reports import paper
 from housemates.reports.paper import label
-from housemates.reports.summary import groups, partners_in_order, references, short_names
-from housemates.reports.tables import EVALUATIONS, Cell, Table
+from housemates.reports.summary import partners_in_order, references, short_names
+from housemates.reports.tables import EVALUATIONS, Cell, Table, groups
 from housemates.run_folder import RunFolder
 from housemates.tasks.tasks import known_task, task_title
 

@@ -27,9 +27,9 @@ from housemates.reports.figures import check_figures, subgoal_table
 from housemates.reports.films import draw_all
 from housemates.reports.page import Picture, Section, write_page
 from housemates.reports.sources import Source, gather, read_source, select
-from housemates.reports.summary import warnings, work_table
-from housemates.reports.tables import Table, latex, markdown, paper_tables, with_ours
+from housemates.reports.tables import Table, groups, latex, markdown, paper_tables, with_ours
 from housemates.reports.transfer import transfer_table
+from housemates.reports.work import warnings, work_table
 from housemates.run_folder import ROWS, RunFolder
 from housemates.tasks.tasks import task_title
 
@@ -187,7 +187,7 @@ def about(rows: Rows) -> str:
     entrants = rows.take(rows["evaluation"] != BEST_RESPONSE)
     rows = entrants if len(entrants) else rows
     tasks = ", ".join(task_title(task) for task in _tasks(rows))
-    methods = dict.fromkeys(paper.label(m) for _, m, _, _ in summary.groups(rows) if m != "solo")
+    methods = dict.fromkeys(paper.label(m) for _, m, _, _ in groups(rows) if m != "solo")
     split, homes = rows.distinct("split")[0], len(rows.distinct("home"))
     return f"{tasks}: {', '.join(methods)}; {len(rows):,} episodes in {homes} homes of the split {split}."
 

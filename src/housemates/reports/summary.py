@@ -1,10 +1,10 @@
-"""The sections of a report: headline, zero-shot tables, and who does the work."""
+"""The sections of a report: headline, zero-shot tables, controls, comparisons, single partners and runs."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
 
@@ -15,8 +15,6 @@ from housemates.evaluation.bounds import known_bounds
 from housemates.evaluation.metrics import (
     MEMBER,
     Rows,
-    agent_runs,
-    agent_share,
     bounds,
     by_partner,
     mean_over_partners,
@@ -37,28 +35,22 @@ from housemates.evaluation.stats import (
     scores,
 )
 from housemates.reports import paper
-from housemates.reports.tables import (
+from housemates.reports.marks import (
     COMPUTED,
-    SEEN,
-    Cell,
-    Table,
     about_bdp,
     computed_apart,
     decisions_text,
     explain,
-    interval,
     marks_of,
     number,
-    percent,
     steps_text,
-    success_cell,
     trained_with,
 )
+from housemates.reports.tables import Cell, Table, groups, interval, percent, success_cell
+from housemates.reports.work import STANDING
 from housemates.sim.scripts import SCRIPTS
 from housemates.tasks.tasks import task_title
-from housemates.training.checks import free_riding
 
-STANDING = "script/noop"
 FEW_METHODS = 4
 """Of so many a report compares every two."""
 FEW_EPISODES = 100
@@ -69,49 +61,6 @@ SHIPPED = re.compile(
 """Policies of the package, by their names: members behind a hyphen, latents behind a slash."""
 SEEN_BY = {"state": "", "laptop": "depth"}
 """What is seen by runs that are named after their preset, in short."""
-
-
-def work_table(rows: Rows) -> Table:
-    """A line for each run whose agent played with its own population or beside a standing robot."""
-    lines: list[tuple[str | Cell, ...]] = []
-    for task, method, seen, group in groups(rows.only(evaluation=("train_pop", "zsc"))):
-        for run in agent_runs(group):
-            success, share, alone = work(group.only(agent_run=run))
-            cells = (Cell(100 * number) for number in (success, share, alone))
-            said = "not judged" if np.isnan(success) else _verdict(success, share, alone) or "no"
-            lines.append((run, paper.label(method), task_title(task), seen, *cells, said))
-    columns = ("run", "method", "task", "sees", "own population", "agent's sub-goals", "standing robot", "leaves the work?")
-    notes = (
-        "Percent. Own population: success with the partners of its training; agent's sub-goals: those of the sub-goals "
-        "achieved there that the agent achieved. Standing robot: success beside a partner that never moves. Not judged: it did "
-        "not play with its own population.",
-    )
-    return Table("work", "Who does the work", columns, tuple(lines), notes)
-
-
-def work(rows: Rows) -> tuple[float, float, float]:
-    """Of one agent: success and its share of the sub-goals with its own population, success beside a standing robot; nan
-    where that was not played."""
-    own = rows.only(evaluation="train_pop")
-    beside = rows.only(evaluation="zsc", partner=STANDING)
-    return mean_over_partners(own), agent_share(own), mean_over_partners(beside)
-
-
-def warnings(rows: Rows) -> list[str]:
-    """A sentence for each run whose agent leaves the work to its partners."""
-    found = []
-    for _, _, _, group in groups(rows.only(evaluation=("train_pop", "zsc"))):
-        for run in agent_runs(group):
-            words = _verdict(*work(group.only(agent_run=run)))
-            found += [f"{run}: {words}."] if words else []
-    return found
-
-
-def _verdict(success: float, share: float, alone: float) -> str | None:
-    known = (None if np.isnan(value) else value for value in (share, alone))
-    return None if np.isnan(success) else free_riding(success, *known)
-
-
 NOT_KNOWN = "unknown"
 """What was not written down when a run was trained."""
 CONTROLS = {
@@ -120,17 +69,6 @@ CONTROLS = {
     "solo": "scripted robot that ignores its partner",
 }
 """Words for the controls of `evaluation.rows`."""
-
-
-def groups(rows: Rows) -> Iterator[tuple[str, str, str, Rows]]:
-    """(task, method, observations, rows), in the order of the paper's tables."""
-    order = {method: k for k, method in enumerate(paper.LABELS)}
-    for task in paper.in_order(rows.distinct("task")):
-        mine = rows.only(task=task)
-        for method in sorted(mine.distinct("method"), key=lambda m: (order.get(m, len(order)), m)):
-            here = mine.only(method=method)
-            for seen in sorted(here.distinct("observations"), key=lambda o: (SEEN.index(o) if o in SEEN else len(SEEN), o)):
-                yield task, method, seen, here.only(observations=seen)
 
 
 def partners_in_order(rows: Rows) -> list[str]:

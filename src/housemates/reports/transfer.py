@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from housemates.evaluation.metrics import Rows, agent_runs
 from housemates.evaluation.stats import RESAMPLES, Interval, bootstrap_mean, compare_homes, scores
+from housemates.reports.marks import explain
 from housemates.reports.paper import label
-from housemates.reports.summary import groups
-from housemates.reports.tables import Cell, Table, explain, interval, success_cell
+from housemates.reports.tables import Cell, Table, groups, interval, success_cell
 from housemates.tasks.tasks import task_title
 
 REAL = "replicacad-"

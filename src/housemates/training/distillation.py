@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from housemates.lookahead.search import Planner
-from housemates.lookahead.settings import LookAhead
+from housemates.lookahead.settings import LookAhead, evasions_only
 from housemates.sim.batch import Batch
 from housemates.training.store import Store
 
@@ -44,7 +44,7 @@ class Teacher:
 
     def __init__(self, batch: Batch, share: float) -> None:
         # It teaches to evade, not to hurry.
-        self.planner = Planner(batch, LookAhead(haste=0.0))
+        self.planner = Planner(batch, evasions_only(LookAhead()))
         self.homes = max(1, round(share * batch.size))
 
     def teach(self, store: Store, mine: np.ndarray, open_at: np.ndarray, actions: np.ndarray, logits: np.ndarray) -> None:
