@@ -10,7 +10,7 @@ from housemates.lookahead.model import PLAN
 from housemates.lookahead.search import Planner
 from housemates.lookahead.settings import LookAhead
 from housemates.sim.rules import COLLISION
-from housemates.tasks.actions import MOVE_FORWARD, NO_OP, PICK, TURN_LEFT, TURN_RIGHT
+from housemates.tasks.actions import NO_OP, PICK, TURN_LEFT, TURN_RIGHT
 from lookahead.test_search import FLAT, approaching, facing
 
 NOBODY = np.full((1, 2), -1)

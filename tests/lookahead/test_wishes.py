@@ -24,6 +24,15 @@ def liking(**nats: float) -> np.ndarray:
     return logits
 
 
+def just_come(metres: float):
+    """As `facing`, but robot 0 has come from two metres behind, and got here three steps ago."""
+    batch = facing(metres)
+    s = batch.state
+    for k in range(40):
+        s.window[0, 0, (60 - 1 - k) % 40, 0] = s.pose[0, 0, 0] - min(0.15 * max(k - 3, 0), 2.0)
+    return batch
+
+
 def slow_wished(batch, home: int, robot: int, logits: np.ndarray) -> int:
     """The navigation to a piece of work that is liked best, by names."""
     held = int(batch.state.held[home, robot])
@@ -40,6 +49,11 @@ def opens(batch, box: int) -> bool:
 
 
 def slow_intended(batch, home: int, robot: int, ahead: LookAhead, logits: np.ndarray, wanted: int) -> int:
+    if (
+        int(batch.state.clock[home]) >= 39
+        and np.hypot(*(batch.state.pose[home, robot, :2] - before(batch, home, robot, 39))) < 0.5
+    ):
+        return wanted
     share = np.exp(logits - logits.max())
     if share[wanted] < ahead.min_p:
         wanted = int(share.argmax())
@@ -50,6 +64,12 @@ def slow_intended(batch, home: int, robot: int, ahead: LookAhead, logits: np.nda
     return wanted
 
 
+def before(batch, home: int, robot: int, steps: int) -> np.ndarray:
+    """Where a robot was so many steps ago; before the first step, at its start."""
+    s, clock = batch.state, int(batch.state.clock[home])
+    return s.window[home, robot, (clock - 1 - steps) % 40, :2] if steps < clock else s.spawn[home, robot, :2]
+
+
 def slow_eagerness(batch, home: int, robot: int, ahead: LookAhead, wanted: int) -> float:
     s = batch.state
     if ahead.haste == 0 or wanted < PICK:
@@ -58,9 +78,7 @@ def slow_eagerness(batch, home: int, robot: int, ahead: LookAhead, wanted: int) 
         return 0.0
     clock, stood = int(s.clock[home]), 0
     for k in range(1, min(clock, 39) + 1):
-        # Places after each step, the newest last; before the first one the start.
-        x, z = s.window[home, robot, (clock - 1 - k) % 40, :2] if k < clock else s.spawn[home, robot, :2]
-        if np.hypot(s.pose[home, robot, 0] - x, s.pose[home, robot, 1] - z) > 0.05:
+        if np.hypot(*(s.pose[home, robot, :2] - before(batch, home, robot, k))) > 0.05:
             break
         stood = k
     if wanted == MOVE_FORWARD and stood < 2:
@@ -117,7 +135,7 @@ def test_the_longer_it_has_stood_the_sooner_it_goes():
 
 
 def test_a_detour_to_furniture_that_the_task_does_not_name_gives_way_to_work():
-    batch = facing(4.0)
+    batch = just_come(4.0)
     for furniture in (SOFA, FRIDGE):
         logits = liking(nav_obj1=-5.0)
         logits[0, furniture] = 0.0
@@ -133,7 +151,7 @@ def test_furniture_that_the_task_opens_is_work():
 
 
 def test_unlikely_decisions_give_way_to_the_likeliest():
-    batch, logits = facing(4.0), liking(nav_obj0=0.0, nav_obj1=-1.0)
+    batch, logits = just_come(4.0), liking(nav_obj0=0.0, nav_obj1=-1.0)
     assert revised(batch, OBJECT_1, LookAhead(min_p=0.3), logits) == OBJECT_1
     assert revised(batch, OBJECT_1, LookAhead(min_p=0.4), logits) == 0
     planner = Planner(batch, LookAhead(min_p=0.4, near=2.0))
@@ -141,8 +159,16 @@ def test_unlikely_decisions_give_way_to_the_likeliest():
     assert planner.counts.tolist() == [int(k == CHANGED) for k in range(4)]
 
 
+def test_a_robot_that_gets_nowhere_does_what_its_policy_wants():
+    """Else one that stands before a blocked way would stand there for ever."""
+    logits = liking(nav_sofa=0.0, nav_obj1=-1.0, nav_counter=-5.0)
+    counter = ACTIONS.index("nav counter")
+    assert [revised(just_come(4.0), wanted, LookAhead(), logits) for wanted in (SOFA, counter)] == [OBJECT_1, OBJECT_1]
+    assert [revised(facing(4.0), wanted, LookAhead(), logits) for wanted in (SOFA, counter)] == [SOFA, counter]
+
+
 def test_who_only_evades_replaces_nothing_else():
-    batch, only = facing(4.0), evasions_only(LookAhead())
+    batch, only = just_come(4.0), evasions_only(LookAhead())
     logits = liking(nav_obj1=0.0)
     for wanted in (NO_OP, TURN_LEFT, SOFA, GOAL_0):
         assert revised(batch, wanted, only, logits) == wanted

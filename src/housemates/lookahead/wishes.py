@@ -10,11 +10,15 @@ import numpy as np
 from numba import njit
 
 from housemates.lookahead.predict import prior, standing
+from housemates.sim.rules import WINDOW
+from housemates.sim.sensor_kernels import place_before
 from housemates.sim.skills import may_start
 from housemates.tasks.actions import MOVE_FORWARD, NO_OP, PICK
 
 OBJECTS = 2
 """Navigations 0 and 1 lead to the objects, 2 and 3 to their goals, the others to furniture."""
+STUCK = 0.5
+"""Metres: a robot that is nearer to where it was WINDOW - 1 steps ago gets nowhere."""
 STOOD = 2
 """Steps without moving after which a robot that drives ahead counts as blocked."""
 
@@ -34,9 +38,20 @@ def wished(world, s, r, logits):
 
 
 @njit(cache=True, nogil=True)
+def is_stuck(s, r):
+    """Whether robot r is about where it was WINDOW - 1 steps ago."""
+    if s.clock < WINDOW - 1:
+        return False
+    x, z = place_before(s, r, WINDOW - 1)
+    return (s.pose[r, 0] - x) ** 2 + (s.pose[r, 1] - z) ** 2 < STUCK * STUCK
+
+
+@njit(cache=True, nogil=True)
 def intended(world, s, r, ahead, logits, wanted):
     """The decision `wanted` of robot r, or what its policy means by it: the likeliest decision instead of an unlikely one, and
-    its work instead of furniture that has nothing to do with the task."""
+    its work instead of furniture that has nothing to do with the task. Where that leads nowhere the policy has its way."""
+    if is_stuck(s, r):
+        return wanted
     if ahead.min_p > 0 and logits[wanted] < logits.max() + np.log(ahead.min_p):
         wanted = int(np.argmax(logits))
     if wanted < PICK and prior(world, wanted) < 1.0:
