@@ -2,7 +2,8 @@
 
 `python tools/results_page.py GRID` first takes over what the finished runs of a grid's folder have: the rows of the evaluation
 (RUN.parquet), those with look-ahead (RUN+lookahead.parquet, of evaluation/ahead.parquet), those of the agent's checkpoints on
-dev homes (checkpoints/RUN.parquet), and how training went (curves/RUN.json). Figures are drawn into docs/images.
+dev homes (checkpoints/RUN.parquet), how training went (curves/RUN.json), and the agent itself (agents/RUN), so that it can be
+evaluated again. Figures are drawn into docs/images.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from housemates.evaluation.rows import join_rows, read_rows
 from housemates.evaluation.stats import over_seeds
 from housemates.reports import claims, families, paper, summary, tables
 from housemates.reports.figures import canvas, colour, drawing, heat_map, success_by_method, success_by_partner
+from housemates.run_folder import RunFolder
 from housemates.tasks.tasks import task_title
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -52,6 +54,9 @@ def take(grid: Path) -> None:
         ):
             if source.is_file():
                 shutil.copyfile(source, target)
+        agent = RunFolder(run).agent
+        if agent.is_dir():
+            shutil.copytree(agent, ROWS / "agents" / run.name, dirs_exist_ok=True, ignore=shutil.ignore_patterns("steps-*"))
         if (found / "episodes.parquet").is_file():
             (ROWS / "curves" / f"{run.name}.json").write_text(json.dumps(training_of(run), indent=1) + "\n")
 

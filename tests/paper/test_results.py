@@ -23,6 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 FILES = sorted((ROOT / "results").glob("*_*-*/*.parquet"))
 """By task and observations; other folders have tests of their own."""
 BEST = ROOT / "results" / "best_responses-tidy_house.parquet"
+ENDS = ("success", "collision", "timeout")
 LABELS = {"SP": "sp", "PBT": "pbt", "BDP": "bdp"}
 ROW = re.compile(r"^\| (SP|PBT|BDP) \| (state|depth) \| (\d) \| ([^|]+) \| ([^|]+) \| ([^|]+) \| ([^|]+) \|", re.MULTILINE)
 
@@ -107,15 +108,37 @@ def test_the_page_of_the_look_ahead_tells_what_its_rows_say(name):
     for file in (name, f"{name}+lookahead"):
         found = [row for row in rows(ROOT / "results" / "lookahead-dev" / f"{file}.parquet") if row["evaluation"] == "zsc"]
         assert {row["split"] for row in found} == {"dev"}
-        ends = [100 * mean(row[end] for row in found) for end in ("success", "collision", "timeout")]
+        ends = [100 * mean(row[end] for row in found) for end in ENDS]
         assert " / ".join(f"{share:.1f}" for share in ends) in page
+
+
+def ends_and_gain(found: list[dict]) -> str:
+    """How games end in per cent, and the efficiency gain of those that are won."""
+    won = [row for row in found if row["success"] and row["solo_steps"] >= 0]
+    gain = 100 * (sum(row["solo_steps"] for row in won) / sum(row["steps"] for row in won) - 1)
+    return " / ".join(f"{100 * mean(row[end] for row in found):.1f}" for end in ENDS) + f", {gain:+.0f} %"
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_the_page_of_the_look_ahead_compares_its_versions_as_the_rows_have_it(version):
+    page = (ROOT / "docs" / "concepts" / "methods" / "lookahead.md").read_text().replace("*", "")
+    found = rows(ROOT / "results" / "lookahead-dev" / f"bdp_pbt-tidy_house-state-0-version_{version}.parquet")
+    for method in ("bdp", "pbt"):
+        for name, ahead in ((method.upper(), ""), (f"+ look-ahead, version {version}", " + look-ahead")):
+            mine = [row for row in found if row["method"] == method + ahead]
+            assert {row["look_ahead"] for row in mine} == {-1 if version == 1 else 2 if ahead else 0}
+            blind = [row for row in mine if row["partner"].startswith("blind/")]
+            scripts = [row for row in mine if row["partner_kind"] == "script"]
+            learned = [row for row in mine if row["partner_kind"] == "learned" and not row["partner"].startswith("blind/")]
+            told = [ends_and_gain(part) for part in (learned, blind, scripts, mine)]
+            assert f"| {name} | {' | '.join(told)} |" in page
 
 
 @pytest.mark.parametrize("name", ["with", "without"])
 def test_the_page_of_the_look_ahead_tells_of_an_agent_that_trained_with_it(name):
     path = f"lookahead-dev/bdp-tidy_house-state-0-trained_{name}+lookahead"
     found = [row for row in rows(ROOT / "results" / f"{path}.parquet") if row["evaluation"] == "zsc"]
-    ends = [100 * mean(row[end] for row in found) for end in ("success", "collision", "timeout")]
+    ends = [100 * mean(row[end] for row in found) for end in ENDS]
     parts = [
         [row["success"] for row in found if row["partner"] == "script/noop"],
         [row["success"] for row in found if row["partner"].endswith("_half")],
@@ -144,7 +167,7 @@ def test_the_page_of_the_theory_of_mind_tells_what_its_rows_say():
             games[row["agent"].partition("/")[2], row["partner"].startswith("script/")].append(row)
     lines = ("agent", "agent + look-ahead (velocity)", "agent + look-ahead", "agent + look-ahead (mind)")
     for agent in (*lines, "agent + look-ahead (oracle destination)"):
-        found = [[100 * mean(row[end] for row in games[agent, scripted]) for end in ("success", "collision", "timeout")]
+        found = [[100 * mean(row[end] for row in games[agent, scripted]) for end in ENDS]
                  for scripted in (True, False)]  # fmt: skip
         assert " | ".join(" / ".join(f"{share:.1f}" for share in ends) for ends in found) in page
 
