@@ -97,6 +97,8 @@ def results(path: Path) -> None:
     for place, method in enumerate(METHODS):
         for side, (more, colour) in enumerate((("", "#2f7fe0"), (AHEAD, "#1f9e89"))):
             scores = [mean(by_partner(file, "zsc").values()) for file in runs[method + more]]
+            if not scores:
+                continue
             error = stdev(scores) / len(scores) ** 0.5 if len(scores) > 1 else 0.0
             at, name = place + 0.42 * side - 0.21, "+ look-\nahead" if more else method.upper()
             axes.bar(at, mean(scores), 0.38, yerr=error, color=colour, ecolor="#111827", capsize=3, zorder=2)
@@ -113,7 +115,7 @@ def results(path: Path) -> None:
     axes.set_ylim(0, 103)
     axes.set_xticks([])
     axes.set_ylabel("success with held-out partners, %")
-    seeds = {len(found) for found in runs.values()}
+    seeds = {len(found) for found in runs.values() if found}
     axes.set_title(f"Tidy House from state, unseen kitchen, 11 held-out partners, {min(seeds)} seeds", fontsize=10)
     axes.spines[["top", "right"]].set_visible(False)
     figure.tight_layout()

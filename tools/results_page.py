@@ -2,7 +2,7 @@
 
 `python tools/results_page.py GRID` first takes over what the finished runs of a grid's folder have: the rows of the evaluation
 (RUN.parquet), those with look-ahead (RUN+lookahead.parquet, of evaluation/ahead.parquet), those of the agent's checkpoints on
-dev homes (checkpoints/RUN.parquet), how training went (curves/RUN.json), and the agent itself (agents/RUN), so that it can be
+dev homes (checkpoints/RUN.parquet), how training went (curves/RUN.json), and the finished agent (agents/RUN), so that it can be
 evaluated again. Figures are drawn into docs/images.
 """
 
@@ -17,12 +17,14 @@ from pathlib import Path
 
 import numpy as np
 
+from housemates.agents import agent as registry
+from housemates.evaluation.holdouts import ship_policy, training_of
 from housemates.evaluation.metrics import Rows, efficiency_gain, mean_over_partners, per_run, rows_of
 from housemates.evaluation.rows import join_rows, read_rows
 from housemates.evaluation.stats import over_seeds
 from housemates.reports import claims, families, paper, summary, tables
 from housemates.reports.figures import canvas, colour, drawing, heat_map, success_by_method, success_by_partner
-from housemates.run_folder import RunFolder
+from housemates.run_folder import RunFolder, is_policy
 from housemates.tasks.tasks import task_title
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -54,14 +56,14 @@ def take(grid: Path) -> None:
         ):
             if source.is_file():
                 shutil.copyfile(source, target)
-        agent = RunFolder(run).agent
-        if agent.is_dir():
-            shutil.copytree(agent, ROWS / "agents" / run.name, dirs_exist_ok=True, ignore=shutil.ignore_patterns("steps-*"))
+        if is_policy(RunFolder(run).agent):
+            agent = registry.agent(run)
+            ship_policy(Path(agent.path), run.name, agent.meta | training_of(agent) | {"run": run.name}, ROWS / "agents")
         if (found / "episodes.parquet").is_file():
-            (ROWS / "curves" / f"{run.name}.json").write_text(json.dumps(training_of(run), indent=1) + "\n")
+            (ROWS / "curves" / f"{run.name}.json").write_text(json.dumps(curves_of(run), indent=1) + "\n")
 
 
-def training_of(run: Path) -> dict:
+def curves_of(run: Path) -> dict:
     """How a run's training went: curves of both stages, and what the members of its population reach at its end."""
     found: dict = {}
     for stage in (1, 2):

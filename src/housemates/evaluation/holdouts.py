@@ -46,6 +46,11 @@ def origin(agent: Agent) -> dict[str, Any]:
     return {"preset": _preset(agent), "trained_in": _trained_in(agent), "pixels": _pixels(agent)} | _budgets(agent)
 
 
+def training_of(agent: Agent) -> dict[str, Any]:
+    """What the run of an agent knows of its training: to be written down with a policy that leaves its run."""
+    return {name: value for name, value in origin(agent).items() if name != "pixels"} | {"decisions": budget(agent)}
+
+
 def budget(agent: Agent) -> int:
     """Decisions an agent was trained with, over both stages: its own and those of all runs its partners come from."""
     return int(agent.meta.get("decisions", 0)) + max(_population(agent, "decisions"), 0)
@@ -121,9 +126,7 @@ def ship_agent(run: Path, root: Path | None = None) -> Path:
         raise ValueError(f"{run} is a best response, a measure for others - ship agents that meet held-out partners")
     rows = read_rows(played).select(["evaluation", "success"]).to_pydict()
     name = f"{settings.method}-{settings.task}-{agent.meta['observations']}-{settings.training.seed}"
-    meta = agent.meta | {"preset": settings.preset, "run": name, "split": "dev", "decisions": budget(agent)}
-    meta |= {"trained_in": settings.split}
-    meta |= {what: origin(agent)[what] for what in BUDGETS}
+    meta = agent.meta | training_of(agent) | {"run": name, "split": "dev"}
     for kind in ("train_pop", "zsc", ALONE):
         games = [won for what, won in zip(rows["evaluation"], rows["success"], strict=True) if what == kind]
         if games:
