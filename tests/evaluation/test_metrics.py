@@ -68,6 +68,12 @@ def test_every_partner_counts_the_same_however_often_it_played():
     assert mean_over_partners(rows) == 0.5
 
 
+@pytest.mark.parametrize("ahead", ["", " + look-ahead", " + look-ahead (velocity)"])
+def test_an_agent_is_of_its_run_whether_it_is_named_by_the_run_or_by_its_folder(ahead):
+    rows = rows_of(join_rows(pair(f"{name}{ahead}", "bdp", 0, HOLDOUTS[0]) for name in ("bdp-0/agent", "bdp-0")))
+    assert agent_runs(rows) == [f"bdp-0{ahead}"]
+
+
 def test_members_of_one_run_are_one_sample():
     rows = rows_of(join_rows(pair(f"gt_coord-5/{k}", "gt_coord", 5, HOLDOUTS[0]) for k in range(2)))
     assert agent_runs(rows) == ["gt_coord-5"]

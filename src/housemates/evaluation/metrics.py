@@ -27,6 +27,8 @@ WORST = 0.2
 """The share of the partners that the worst-partner number looks at."""
 GAINS = ("success", "failures", "actual")
 """How episodes enter the efficiency gain: only successful ones; all, failures as HORIZON steps; all as long as they were."""
+LOOKS_AHEAD = " + look-ahead"
+"""Behind the name of an agent that looks ahead (`agents.agent.looking`), perhaps with a variant."""
 MEMBER = re.compile(r"/(agent|z?\d+)$")
 """The last piece of the name of a member or agent of a run."""
 ALONE = "alone"
@@ -129,7 +131,8 @@ def _learned_solo_steps(rows: Rows) -> np.ndarray:
 def run_of(agent: str, method: str) -> str:
     """The training run an agent comes from, by its name; members of a team in the package are named after theirs."""
     found = SHIPPED.match(agent) if method == TEAM else None
-    return found[1] if found else MEMBER.sub("", agent)
+    name, ahead, variant = agent.partition(LOOKS_AHEAD)
+    return found[1] if found else MEMBER.sub("", name) + ahead + variant
 
 
 def by_partner(rows: Rows, column: str = "success") -> dict[str, float]:
