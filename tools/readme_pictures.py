@@ -116,7 +116,8 @@ def results(path: Path) -> None:
     axes.set_xticks([])
     axes.set_ylabel("success with held-out partners, %")
     seeds = {len(found) for found in runs.values() if found}
-    axes.set_title(f"Tidy House from state, unseen kitchen, 11 held-out partners, {min(seeds)} seeds", fontsize=10)
+    count = f"{min(seeds)}" if len(seeds) == 1 else f"{min(seeds)} to {max(seeds)}"
+    axes.set_title(f"Tidy House from state, unseen kitchen, 11 held-out partners, {count} seeds", fontsize=10)
     axes.spines[["top", "right"]].set_visible(False)
     figure.tight_layout()
     figure.savefig(path)

@@ -56,11 +56,11 @@ def take(grid: Path) -> None:
         ):
             if source.is_file():
                 shutil.copyfile(source, target)
-        if is_policy(RunFolder(run).agent):
-            agent = registry.agent(run)
-            ship_policy(Path(agent.path), run.name, agent.meta | training_of(agent) | {"run": run.name}, ROWS / "agents")
         if (found / "episodes.parquet").is_file():
             (ROWS / "curves" / f"{run.name}.json").write_text(json.dumps(curves_of(run), indent=1) + "\n")
+            if is_policy(RunFolder(run).agent):
+                agent = registry.agent(run)
+                ship_policy(Path(agent.path), run.name, agent.meta | training_of(agent) | {"run": run.name}, ROWS / "agents")
 
 
 def curves_of(run: Path) -> dict:
