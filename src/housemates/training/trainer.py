@@ -16,7 +16,7 @@ import torch
 
 from housemates.config import to_json
 from housemates.homes.home import Home
-from housemates.lookahead.settings import LookAhead
+from housemates.lookahead.settings import LookAhead, evasions_only
 from housemates.policies.checkpoint import save_policy
 from housemates.policies.config import seen_as
 from housemates.run_folder import MOMENTS, StageFolder, checkpoint_place
@@ -101,7 +101,8 @@ class Trainer:
         for index, (policy, trains) in enumerate(zip(method.policies, method.trains, strict=True)):
             policy.to(device)
             generator = torch.Generator(device).manual_seed(seed * 1000 + index)
-            ahead = LookAhead(config.look_ahead) if config.look_ahead and stage == 2 and trains else None
+            # PPO learns from what the policy wanted, so as little of it as possible is replaced.
+            ahead = evasions_only(LookAhead(config.look_ahead)) if config.look_ahead and stage == 2 and trains else None
             self.players.append(Learner(policy, generator=generator, look_ahead=ahead))
             self.algorithms.append(None)
             if trains:
