@@ -19,7 +19,7 @@ import numpy as np
 
 from housemates.agents import agent as registry
 from housemates.evaluation.holdouts import ship_policy, training_of
-from housemates.evaluation.metrics import Rows, efficiency_gain, mean_over_partners, per_run, rows_of
+from housemates.evaluation.metrics import LOOKS_AHEAD, Rows, efficiency_gain, mean_over_partners, per_run, rows_of
 from housemates.evaluation.rows import join_rows, read_rows
 from housemates.evaluation.stats import over_seeds
 from housemates.reports import claims, families, paper, summary, tables
@@ -115,24 +115,37 @@ def population_table() -> tables.Table:
 
 
 def ahead_table(rows: Rows) -> tables.Table:
-    """Every method with and without look-ahead: how episodes end, with which partners, and how long they take."""
+    """Runs with and without look-ahead: how episodes end, with which partners, and how long they take; the same runs in both."""
     held_out, lines = rows.only(evaluation="zsc"), []
-    both = {method.partition(" + ")[0] for method in held_out.distinct("method") if "+" in method}
-    for task, method, _, mine in tables.groups(held_out):
-        if method.partition(" + ")[0] in both:
+    ahead = {run.partition(LOOKS_AHEAD)[0] for run in held_out.distinct("agent_run") if LOOKS_AHEAD in run}
+    runs = tuple(run for run in held_out.distinct("agent_run") if run.partition(LOOKS_AHEAD)[0] in ahead)
+    for task, method, _, mine in tables.groups(held_out.only(agent_run=runs)):
+        if len(mine):
             ends = [100 * per_run(mine, lambda r, end=end: mean_over_partners(r, end)).mean() for end in ENDS]
             parts = [mine.only(partner=STANDING), mine.only(partner=HALVES), mine.only(partner_kind="learned")]
             found = [tables.Cell(100 * mean_over_partners(part)) for part in parts]
             gains = [100 * per_run(mine, lambda r, kind=kind: efficiency_gain(r, kind)).mean() for kind in GAINS]
             words = " / ".join(f"{end:.1f}" for end in ends)
             lines.append(
-                (task, method, (task_title(task), paper.label(method), words, *found, *(f"{g:+.0f} %" for g in gains)))
+                (
+                    task,
+                    method,
+                    (
+                        task_title(task),
+                        paper.label(method),
+                        words,
+                        str(len(mine.distinct("agent_run"))),
+                        *found,
+                        *(f"{g:+.0f} %" for g in gains),
+                    ),
+                )
             )
     lines.sort(key=lambda line: (paper.TASKS.index(line[0]), list(paper.LABELS).index(line[1].partition(" + ")[0]), line[1]))
     columns = (
         "task",
         "method",
         "success / collision / time-out",
+        "seeds",
         "standing",
         "half scripts",
         "learned",

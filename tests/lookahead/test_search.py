@@ -129,6 +129,12 @@ def test_a_new_episode_begins_without_a_plan():
     assert planner.plans["age"][0, 0] <= 1
 
 
+def test_a_planner_of_another_version_is_not_continued():
+    planner = Planner(approaching(1.8), AHEAD)
+    with pytest.raises(ValueError, match="another version"):
+        planner.load({name: array for name, array in planner.state().items() if name != "version"})
+
+
 def test_a_planner_continues_exactly():
     batch = approaching(1.8)
     one, other = Planner(batch, AHEAD), Planner(batch, AHEAD)
@@ -273,7 +279,20 @@ def test_the_cheapest_candidate_agrees_with_a_slow_twin(metres: float):
     scratch[0], s = batch.records[0], batch.records[0]
     counts[1] = search.predict(batch.world, s, scratch[0], batch.numbers, 1, 0, -1, np.zeros(15), paths[1], weights[1])
     found = search.best_plan(
-        batch.world, s, scratch[0], batch.numbers, 0, settings(AHEAD), logits, paths, weights, counts, own, trial[0], best
+        batch.world,
+        s,
+        scratch[0],
+        batch.numbers,
+        0,
+        settings(AHEAD),
+        logits,
+        int(np.argmax(logits[:2])),
+        paths,
+        weights,
+        counts,
+        own,
+        trial[0],
+        best,
     )
     shown, likely = paths[1, : counts[1]], weights[1, : counts[1]]
     costs, plan = [], np.zeros(1, model.PLAN)

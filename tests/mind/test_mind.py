@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from helpers.batches import episodes, home
+from helpers.batches import episodes, home, make
 from housemates.agents.actors import Actor, load_actors
 from housemates.agents.agent import learned, looking, resolve, scripted
 from housemates.evaluation.play import play
@@ -25,6 +25,7 @@ from housemates.lookahead.mind import (
     load_mind,
     save_mind,
 )
+from housemates.lookahead.search import Planner
 from housemates.lookahead.settings import LookAhead
 from housemates.mind.fit import Fit, balance_of, balanced, by_rules, calibration_error, fit, judge, labels_of, loss, reliability
 from housemates.mind.record import UNKNOWN, Samples, Track, actions_soon, joined, places_later, record
@@ -254,6 +255,18 @@ def test_a_game_with_a_theory_of_mind_depends_on_nobody_else(folder):
         alone = play(episodes(), [home()], [team], which=np.arange(5), slots=2)
         assert (together.steps[together.team == t] == alone.steps).all()
     assert (together.steps[together.team == 0] != together.steps[together.team == 1]).any()
+
+
+def test_of_a_partner_that_is_far_away_the_place_is_guessed(folder):
+    """A theory of mind says nothing of it; a robot that would wait looks ahead all the same."""
+    agent = looking(learned(folder, "agent"), LookAhead("mind", near=0.5))
+    me = load_actors([agent])[agent]
+    batch = make()
+    planner, logits = Planner(batch, me.look_ahead, me.mind), np.full((1, 25), -30.0)
+    logits[0, NO_OP], logits[0, 1] = 0.0, -1.0
+    memory = me.policy.initial_memory(1).numpy()
+    planner.revise(np.array([0]), logits, np.array([NO_OP]), np.full((1, 2), -1), memory)
+    assert planner.counts.tolist()[:3] in ([1, 0, 0], [0, 0, 1])
 
 
 def test_samples_name_the_home_they_were_played_in(samples: Samples):

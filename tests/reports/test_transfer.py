@@ -74,6 +74,20 @@ def test_only_agents_and_partners_of_both_are_compared():
     assert line[8] == "-100.0 [-100.0, -100.0]"
 
 
+@pytest.mark.parametrize(("version", "marked"), [(2, False), (-1, True)])
+def test_another_version_of_the_look_ahead_is_marked(version, marked):
+    made = [
+        pair(
+            "bdp-0/agent + look-ahead", "bdp + look-ahead", 0, HOLDOUTS[k], trained_in="train", split=split, environment=split,
+            look_ahead=used,
+        )
+        for split, used in (("eval", 2), ("replicacad-eval", version))
+        for k in range(3)
+    ]  # fmt: skip
+    (line,) = [row for row in table_of(*made).texts() if row[4] == "replicacad-eval"]
+    assert ("◊" in line[8]) == marked
+
+
 def test_what_the_files_lack_is_named():
     table = table_of(games("train", "eval"), games("train", "replicacad-eval", lacks="macro 3"))
     assert [row[-1] for row in table.texts()] == ["nothing", "macro 3"]

@@ -18,7 +18,7 @@ import numpy as np
 from housemates import __version__
 from housemates.config import from_json, to_json
 from housemates.evaluation.holdouts import holdouts, suite_of
-from housemates.evaluation.metrics import Rows, by_partner, learned, mean_over_partners, per_run, rows_of, scripted
+from housemates.evaluation.metrics import LOOKS_AHEAD, Rows, by_partner, learned, mean_over_partners, per_run, rows_of, scripted
 from housemates.evaluation.metrics import worst_partners as worst_of
 from housemates.evaluation.rows import UNKNOWN, join_rows, read_rows, write_rows
 from housemates.evaluation.stats import bootstrap_mean, scores
@@ -45,8 +45,6 @@ ENTRY, ROWS = "entry.json", "rows.parquet"
 """The files of an entry."""
 GROUND_TRUTH = ("predicates", "segmentation")
 """Observations that no sensor of a robot could give."""
-LOOKS = " + look-ahead"
-"""In the method of an agent that looks ahead (see `crossplay.method_of`)."""
 ROUNDED = 6
 """Decimals of figures, which are fractions from 0 to 1."""
 NEAR = 0.005
@@ -164,7 +162,7 @@ def zero_shot_rows(table: pa.Table) -> pa.Table:
 def entry_of(table: pa.Table, track: str, name: str, privileged: str, decisions: int | None, link: str, digest: str) -> Entry:
     """An entry from rows that keep the rules."""
     rows = rows_of(table)
-    method, _, ahead = str(rows["method"][0]).partition(LOOKS)
+    method, _, ahead = str(rows["method"][0]).partition(LOOKS_AHEAD)
     seen, spent = str(rows["observations"][0]), int(rows["decisions"].max())
     if spent == 0 and decisions is None:
         raise ValueError("the rows say nothing of the training's budget - add --decisions N (0 if nothing was trained)")
@@ -174,7 +172,7 @@ def entry_of(table: pa.Table, track: str, name: str, privileged: str, decisions:
     known = all((part != UNKNOWN).all() for part in stages)
     return Entry(
         name=name, method=method, task=str(rows["task"][0]), observations=seen,
-        look_ahead=f"{LOOKS.removeprefix(' + ')}{ahead}" if LOOKS in str(rows["method"][0]) else "",
+        look_ahead=f"{LOOKS_AHEAD.removeprefix(' + ')}{ahead}" if LOOKS_AHEAD in str(rows["method"][0]) else "",
         ground_truth=", ".join(sensor for sensor in sensor_names(seen) if sensor in GROUND_TRUTH), privileged=privileged,
         decisions=spent or int(decisions or 0), steps=int(sum(part.max() for part in stages)) if known else UNKNOWN,
         seeds=tuple(seeds_of(rows)), link=link, partners=track, suite=VERSION, homes=HOMES,
@@ -210,6 +208,9 @@ def keep_rules(table: pa.Table) -> tuple[str, pa.Table]:
     for column, what in (("task", "tasks"), ("split", "splits"), ("method", "methods"), ("observations", "observations")):
         if len(rows.distinct(column)) > 1:
             raise ValueError(f"the rows mix {what} ({', '.join(rows.distinct(column))}) - submit one at a time")
+    versions = rows.distinct("look_ahead")
+    if max(versions, default=0) > 0 and len(versions) > 1:
+        raise ValueError("the rows are of several versions of the look-ahead - evaluate all trainings again with one version")
     _check_agent(rows)
     _check_games(rows)
     _check_homes(rows)
@@ -227,7 +228,7 @@ def _check_agent(rows: Rows) -> None:
         raise ValueError("the policy does not name itself - give the function an attribute `method` and evaluate again")
     if not seen:
         raise ValueError(f"the rows do not say what '{method}' sees - give it an attribute `observations` and evaluate again")
-    if LOOKS in method and "oracle" in method:
+    if LOOKS_AHEAD in method and "oracle" in method:
         raise ValueError(f"'{method}' is told what its partner will do - evaluate it without the oracle: --look-ahead")
     if not rows["zero_shot"].all():
         known = rows.take(~rows["zero_shot"]).distinct("partner")[0]

@@ -13,7 +13,7 @@ from numba import njit
 from housemates.lookahead.model import MANOEUVRES, PLAN, go_on, own_action, own_path
 from housemates.lookahead.predict import PATHS, predict
 from housemates.lookahead.search import CHANGED, HELD, NOT_CHECKED, OWN, Planner, candidate, danger
-from housemates.lookahead.wishes import wished
+from housemates.lookahead.wishes import goal_of, intended
 from housemates.sim.state import MOST_ROBOTS
 from housemates.tasks.actions import ACTIONS, NO_OP
 
@@ -51,9 +51,9 @@ class Explanation:
     start: np.ndarray
     """[R, 2] where all robots are, (x, z) in metres."""
     partners: dict[int, list[tuple[float, np.ndarray]]]
-    """Probabilities and paths [H, 2] of every other robot; none if nobody is near."""
+    """Probabilities and paths [H, 2] of every other robot; none if the decision was not checked."""
     own: Candidate | None
-    """The policy's decision; None if nobody is near."""
+    """The policy's decision; None if it was not checked."""
     chosen: Candidate | None
     """What is done instead, or goes on; None if that is the policy's decision."""
     others: tuple[Candidate, ...]
@@ -79,9 +79,9 @@ def fate_of(world, s, c, rules, r, ahead, plan, paths, weights, counts, own):
 
 
 @njit(cache=True, nogil=True)
-def fates(world, s, c, rules, r, ahead, logits, paths, weights, counts, plans, owns, risks, contacts):
+def fates(world, s, c, rules, r, ahead, logits, wanted, paths, weights, counts, plans, owns, risks, contacts):
     """All candidates of robot r: plans [K] PLAN, paths owns [K, H, 2], risks [K] and contacts [K], LEFT_OUT for repetitions."""
-    goal = wished(world, s, r, logits)
+    goal = goal_of(world, s, r, ahead, logits, intended(world, s, r, ahead, logits, wanted))
     for k in range(plans.shape[0]):
         if candidate(k, logits.shape[0], goal, plans[k]):
             risks[k], contacts[k] = fate_of(world, s, c, rules, r, ahead, plans[k], paths, weights, counts, owns[k])
@@ -130,7 +130,7 @@ class Explainer:
         if told == HELD:
             chosen = self._candidate(e, r, plans[e, r : r + 1].copy())
         elif told == CHANGED and plan["held"][0]:
-            tried, found = self._all(e, r, seen)
+            tried, found = self._all(e, r, seen, wanted)
             # The plan as it was before its first decision was taken.
             best = next(k for k in range(CANDIDATES) if _begun(tried[k], plan[0]))
             chosen = self._candidate(e, r, tried[best : best + 1])
@@ -154,13 +154,13 @@ class Explainer:
         )  # fmt: skip
         return Candidate(parts_of(plan[0]), own, float(risk), int(contact) if contact < len(own) else -1)
 
-    def _all(self, e: int, r: int, logits: np.ndarray) -> tuple[np.ndarray, tuple[Candidate, ...]]:
+    def _all(self, e: int, r: int, logits: np.ndarray, wanted: int) -> tuple[np.ndarray, tuple[Candidate, ...]]:
         """All plans [CANDIDATES] that are compared in a search, and the paths and fates of those that differ."""
         batch, horizon = self.planner.batch, self.planner.ahead.horizon
         plans, owns = np.zeros(CANDIDATES, PLAN), np.zeros((CANDIDATES, horizon, 2))
         risks, contacts = np.zeros(CANDIDATES), np.zeros(CANDIDATES, np.int64)
         fates(
-            batch.world, batch.records[e], self._scratch[0], batch.numbers, r, self.planner.settings, logits,
+            batch.world, batch.records[e], self._scratch[0], batch.numbers, r, self.planner.settings, logits, wanted,
             self._paths, self._weights, self._counts, plans, owns, risks, contacts,
         )  # fmt: skip
         return plans, tuple(

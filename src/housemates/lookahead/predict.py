@@ -231,8 +231,11 @@ def likeliest(world, s, c, rules, p, yaw, weight, destination, paths, weights):
 def expected(world, s, c, rules, p, going, paths, weights):
     """As `guess`, with probabilities going [15] of the navigations that robot p is on or begins soon, and of none.
 
-    With none a robot that moves goes on straight, and one that stands stays.
+    With none a robot that moves goes on straight, and one that stands stays. Of a robot that is too far away the theory of mind
+    says nothing: it is guessed.
     """
+    if going.sum() == 0.0:
+        return guess(world, s, c, rules, p, paths, weights)
     yaw, driven = heading_of(s, p)
     cell = cell_at(world, s.home, s.pose[p, 0], s.pose[p, 1])
     weight, destination, facing = going.copy(), np.full(PICK, -1), -1

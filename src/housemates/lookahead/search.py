@@ -1,4 +1,4 @@
-"""Look-ahead for many robots: decisions near a partner are checked, and replaced where they would end in a collision."""
+"""Look-ahead for many robots: decisions that lose time, or would end in a collision, are replaced."""
 
 from __future__ import annotations
 
@@ -22,11 +22,10 @@ from housemates.lookahead.model import (
     way_left,
 )
 from housemates.lookahead.predict import PATHS, predict
-from housemates.lookahead.settings import LookAhead, settings
-from housemates.lookahead.wishes import eagerness, intended, wished, works
+from housemates.lookahead.settings import VERSION, LookAhead, settings
+from housemates.lookahead.wishes import SHORT, eagerness, goal_of, intended, way_to, wished, works
 from housemates.sim.batch import Batch
 from housemates.sim.rules import ARRIVE, COLLISION
-from housemates.sim.skills import cell_at, path_length
 from housemates.sim.state import MOST_ROBOTS
 from housemates.tasks.actions import NO_OP, PICK
 
@@ -39,8 +38,6 @@ WAY = 0.25
 UNLIKE = 0.1
 """Cost of each nat by which a decision is less likely than the policy's likeliest, up to UNLIKE_MOST."""
 UNLIKE_MOST = 5.0
-SHORT = 0.5
-"""Metres below which a robot that waits is not sent off."""
 SOON = 4
 """Steps: a skill that works now is used unless a collision comes sooner than this."""
 LONGEST = 60
@@ -123,15 +120,10 @@ def may_go(world, s, c, rules, r, ahead, logits, limit, paths, weights, counts, 
     """Whether a robot that would wait may as well go to its work: its policy likes that less than its favourite decision by
     fewer than `limit` nats, there is some way to go, and it is safe."""
     goal = wished(world, s, r, logits)
-    if logits.max() - logits[goal] >= limit:
+    if logits.max() - logits[goal] >= limit or way_to(world, s, r, goal) < SHORT:
         return False
     own_action(trial[0], goal)
     driving = own_path(world, s, c, rules, r, trial[0], own)
-    if (
-        c.destination[r] < 0
-        or path_length(world, s.home, cell_at(world, s.home, s.pose[r, 0], s.pose[r, 1]), c.destination[r]) < SHORT
-    ):
-        return False
     return danger(s, rules, own, driving, ahead, paths, weights, counts, r)[0] <= ahead.risk
 
 
@@ -150,10 +142,10 @@ def candidate(k, actions, goal, trial):
 
 
 @njit(cache=True, nogil=True)
-def best_plan(world, s, c, rules, r, ahead, logits, paths, weights, counts, own, trial, best):
+def best_plan(world, s, c, rules, r, ahead, logits, goal, paths, weights, counts, own, trial, best):
     """The cheapest of all candidates into best [1] PLAN: the 25 decisions, and manoeuvres after which the robot stands or goes
-    to the work that its policy likes best. Returns what it costs."""
-    goal, highest, lowest = wished(world, s, r, logits), logits.max(), np.inf
+    on to the navigation `goal`. Returns what it costs."""
+    highest, lowest = logits.max(), np.inf
     actions, cost, end = logits.shape[0], 0.0, 0
     for k in range(actions + 2 * MANOEUVRES.shape[0]):
         extra = UNLIKE * min(highest - logits[k], UNLIKE_MOST) if k < actions else UNLIKE * UNLIKE_MOST
@@ -181,7 +173,7 @@ def look(world, s, c, rules, r, ahead, logits, wanted, decided, going, plan, roo
         plan.held = 0
     asked, wanted = wanted, intended(world, s, r, ahead, logits, wanted)
     unchanged = OWN if wanted == asked else CHANGED
-    limit = eagerness(world, s, r, ahead, wanted)
+    limit = eagerness(world, s, rules, r, ahead, wanted)
     near = is_near(s, r, ahead.near)
     if not near:
         plan.held = 0
@@ -204,7 +196,8 @@ def look(world, s, c, rules, r, ahead, logits, wanted, decided, going, plan, roo
         if limit > 0.0 and may_go(world, s, c, rules, r, ahead, logits, limit, paths, weights, counts, own, trial):
             return wished(world, s, r, logits), CHANGED
         return wanted, unchanged
-    best_plan(world, s, c, rules, r, ahead, logits, paths, weights, counts, own, trial[0], best)
+    goal = goal_of(world, s, r, ahead, logits, wanted)
+    best_plan(world, s, c, rules, r, ahead, logits, goal, paths, weights, counts, own, trial[0], best)
     chosen = best[0]
     set_plan(plan, chosen.first, chosen.first_steps, chosen.second, chosen.second_steps, chosen.last, chosen.to_the_end)
     plan.held = 1
@@ -303,8 +296,12 @@ class Planner:
 
     def state(self) -> dict[str, np.ndarray]:
         """Everything needed to continue exactly."""
-        return {"plans": self.plans.view(np.uint8).copy()}
+        return {"plans": self.plans.view(np.uint8).copy(), "version": np.array([VERSION])}
 
     def load(self, arrays: dict[str, np.ndarray]) -> None:
         """The inverse of `state`."""
+        if "version" not in arrays or int(arrays["version"][0]) != VERSION:
+            raise ValueError(
+                "begun with another version of the look-ahead, which decides otherwise - train it again from the start"
+            )
         self.plans.view(np.uint8)[...] = arrays["plans"]

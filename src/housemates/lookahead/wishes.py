@@ -12,29 +12,52 @@ from numba import njit
 from housemates.lookahead.predict import prior, standing
 from housemates.sim.rules import WINDOW
 from housemates.sim.sensor_kernels import place_before
-from housemates.sim.skills import may_start
-from housemates.tasks.actions import MOVE_FORWARD, NO_OP, PICK
+from housemates.sim.skills import BLOCKED, cell_at, choose_destination, may_start, path_length, way_is_free
+from housemates.tasks.actions import MOVE_FORWARD, NO_OP, OBJECTS, PICK
 
-OBJECTS = 2
-"""Navigations 0 and 1 lead to the objects, 2 and 3 to their goals, the others to furniture."""
+SHORT = 0.5
+"""Metres: work that is nearer is reached, and no reason to drive."""
 STUCK = 0.5
 """Metres: a robot that is nearer to where it was WINDOW - 1 steps ago gets nowhere."""
-STOOD = 2
-"""Steps without moving after which a robot that drives ahead counts as blocked."""
+GOAL = len(OBJECTS)
+"""Navigations below lead to the objects, from here on to their goals, then to furniture."""
+
+
+@njit(cache=True, nogil=True)
+def is_carried(s, r, entity):
+    """Whether an entity is an object that another robot than r holds."""
+    for p in range(s.robots):
+        if p != r and s.held[p] == entity:
+            return True
+    return False
 
 
 @njit(cache=True, nogil=True)
 def wished(world, s, r, logits):
     """The navigation to its next piece of work that robot r's policy likes best: to the goal of the object that it holds; else
-    to an object, or to furniture that the task opens."""
+    to an object that nobody carries, or to furniture that the task opens."""
     if s.held[r] >= 0:
-        return OBJECTS + int(s.held[r])
-    best = 0
-    for entity in range(1, PICK):
-        is_goal = OBJECTS <= entity < 2 * OBJECTS
-        if not is_goal and prior(world, entity) == 1.0 and logits[entity] > logits[best]:
+        return GOAL + int(s.held[r])
+    best = -1
+    for entity in range(PICK):
+        is_work = not GOAL <= entity < 2 * GOAL and prior(world, entity) == 1.0 and not is_carried(s, r, entity)
+        if is_work and (best < 0 or logits[entity] > logits[best]):
             best = entity
-    return best
+    return best if best >= 0 else int(np.argmax(logits[:GOAL]))
+
+
+@njit(cache=True, nogil=True)
+def goal_of(world, s, r, ahead, logits, wanted):
+    """The navigation that an evasion leads to in the end: work; the chosen navigation where detours are left alone."""
+    return int(wanted) if ahead.detour == 0 and wanted < PICK else wished(world, s, r, logits)
+
+
+@njit(cache=True, nogil=True)
+def way_to(world, s, r, entity):
+    """Metres that robot r drives to an entity along the shortest path; 0 if there is none."""
+    cell = cell_at(world, s.home, s.pose[r, 0], s.pose[r, 1])
+    a = choose_destination(world, s, cell, entity) if cell != BLOCKED else -1
+    return path_length(world, s.home, cell, a) if a >= 0 else 0.0
 
 
 @njit(cache=True, nogil=True)
@@ -56,7 +79,7 @@ def intended(world, s, r, ahead, logits, wanted):
         wanted = int(np.argmax(logits))
     if wanted < PICK and prior(world, wanted) < 1.0:
         goal = wished(world, s, r, logits)
-        if logits.max() - logits[goal] < ahead.detour:
+        if logits.max() - logits[goal] < ahead.detour and way_to(world, s, r, goal) >= SHORT:
             return goal
     return wanted
 
@@ -68,11 +91,18 @@ def works(world, s, r, action):
 
 
 @njit(cache=True, nogil=True)
-def eagerness(world, s, r, ahead, wanted):
+def is_idle(world, s, rules, r, action):
+    """Whether a decision leaves robot r where it is: turning, standing, driving against an obstacle, an infeasible skill."""
+    if action < PICK or works(world, s, r, action):
+        return False
+    x, z, yaw = s.pose[r, 0], s.pose[r, 1], s.pose[r, 2]
+    ahead = x + rules.forward * np.cos(yaw), z - rules.forward * np.sin(yaw)
+    return action != MOVE_FORWARD or not way_is_free(world, s.home, x, z, ahead[0], ahead[1])
+
+
+@njit(cache=True, nogil=True)
+def eagerness(world, s, rules, r, ahead, wanted):
     """Nats by which robot r's policy may like its work less than waiting, if `wanted` leaves the robot where it is; else 0."""
-    if ahead.haste == 0 or wanted < PICK or works(world, s, r, wanted):
+    if ahead.haste == 0 or not is_idle(world, s, rules, r, wanted):
         return 0.0
-    stood = standing(s, r)
-    if wanted == MOVE_FORWARD and stood < STOOD:
-        return 0.0
-    return ahead.haste + ahead.patience * stood
+    return ahead.haste + ahead.patience * standing(s, r)

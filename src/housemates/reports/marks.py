@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from housemates.evaluation.metrics import Rows
+from housemates.evaluation.metrics import LOOKS_AHEAD, Rows
 from housemates.evaluation.rows import UNKNOWN
 from housemates.reports import paper
 
@@ -65,6 +65,12 @@ def _look_ahead_apart(rows: Rows) -> bool:
     """Whether some of the agents look ahead, but not all by the same version."""
     versions = rows.distinct("look_ahead")
     return len(versions) > 1 and max(versions) > 0
+
+
+def looked_apart(rows: Rows) -> bool:
+    """Whether those of several methods that look ahead do so by several versions."""
+    ahead = tuple(method for method in rows.distinct("method") if LOOKS_AHEAD in method)
+    return bool(ahead) and len(rows.only(method=ahead).distinct("look_ahead")) > 1
 
 
 def _differ(budgets: np.ndarray) -> bool:

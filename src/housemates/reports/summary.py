@@ -37,10 +37,12 @@ from housemates.evaluation.stats import (
 from housemates.reports import paper
 from housemates.reports.marks import (
     COMPUTED,
+    LOOKED,
     about_bdp,
     computed_apart,
     decisions_text,
     explain,
+    looked_apart,
     marks_of,
     number,
     steps_text,
@@ -255,7 +257,8 @@ def comparison_table(rows: Rows, seed: int = 0, resamples: int = RESAMPLES) -> T
                 continue
             result = compare(a, b, seed, resamples)
             games = held_out.only(task=task, method=(m, other), observations=(seen, seen_too))
-            both = "".join(dict.fromkeys(marks + marks_too + (COMPUTED if computed_apart(games) else "")))
+            more = (COMPUTED if computed_apart(games) else "") + (LOOKED if looked_apart(games) else "")
+            both = "".join(dict.fromkeys(marks + marks_too + more))
             lines.append(
                 (
                     task_title(task),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from housemates.evaluation.metrics import Rows, agent_runs
 from housemates.evaluation.stats import RESAMPLES, Interval, bootstrap_mean, compare_homes, scores
-from housemates.reports.marks import explain
+from housemates.reports.marks import LOOKED, explain, looked_apart
 from housemates.reports.paper import label
 from housemates.reports.tables import Cell, Table, groups, interval, success_cell
 from housemates.tasks.tasks import task_title
@@ -42,7 +44,9 @@ def transfer_table(rows: Rows, seed: int = 0, resamples: int = RESAMPLES) -> Tab
             for split in sorted(played, key=lambda name: (name.removeprefix(REAL), name)):
                 found = played[split]
                 other = at_home(split, trained)
-                apart = None if other == split else difference(found, played.get(other), seed, resamples)
+                known = other != split and trained != NOT_RECORDED
+                apart = difference(found, played.get(other), seed, resamples) if known else None
+                mark = LOOKED if looked_apart(here.only(split=(split, other))) else ""
                 lines.append(
                     (
                         task_title(task),
@@ -53,7 +57,9 @@ def transfer_table(rows: Rows, seed: int = 0, resamples: int = RESAMPLES) -> Tab
                         str(len(found.distinct("partner"))),
                         success_cell(found),
                         interval(bootstrap_mean(scores(found), seed, resamples)),
-                        Cell() if apart is None or trained == NOT_RECORDED else interval(apart, signed=True),
+                        Cell()
+                        if apart is None or trained == NOT_RECORDED
+                        else replace(interval(apart, signed=True), mark=mark),
                         lacking(found),
                     )
                 )
