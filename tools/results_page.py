@@ -115,31 +115,18 @@ def population_table() -> tables.Table:
 
 
 def ahead_table(rows: Rows) -> tables.Table:
-    """Runs with and without look-ahead: how episodes end, with which partners, and how long they take; the same runs in both."""
+    """The same runs with and without look-ahead: how episodes end, with which partners, and how long they take."""
     held_out, lines = rows.only(evaluation="zsc"), []
     ahead = {run.partition(LOOKS_AHEAD)[0] for run in held_out.distinct("agent_run") if LOOKS_AHEAD in run}
     runs = tuple(run for run in held_out.distinct("agent_run") if run.partition(LOOKS_AHEAD)[0] in ahead)
     for task, method, _, mine in tables.groups(held_out.only(agent_run=runs)):
-        if len(mine):
-            ends = [100 * per_run(mine, lambda r, end=end: mean_over_partners(r, end)).mean() for end in ENDS]
-            parts = [mine.only(partner=STANDING), mine.only(partner=HALVES), mine.only(partner_kind="learned")]
-            found = [tables.Cell(100 * mean_over_partners(part)) for part in parts]
-            gains = [100 * per_run(mine, lambda r, kind=kind: efficiency_gain(r, kind)).mean() for kind in GAINS]
-            words = " / ".join(f"{end:.1f}" for end in ends)
-            lines.append(
-                (
-                    task,
-                    method,
-                    (
-                        task_title(task),
-                        paper.label(method),
-                        words,
-                        str(len(mine.distinct("agent_run"))),
-                        *found,
-                        *(f"{g:+.0f} %" for g in gains),
-                    ),
-                )
-            )
+        ends = [100 * per_run(mine, lambda r, end=end: mean_over_partners(r, end)).mean() for end in ENDS]
+        parts = [mine.only(partner=STANDING), mine.only(partner=HALVES), mine.only(partner_kind="learned")]
+        found = [tables.Cell(100 * mean_over_partners(part)) for part in parts]
+        gains = [100 * per_run(mine, lambda r, kind=kind: efficiency_gain(r, kind)).mean() for kind in GAINS]
+        words, seeds = " / ".join(f"{end:.1f}" for end in ends), str(len(mine.distinct("agent_run")))
+        told = (task_title(task), paper.label(method), words, seeds, *found, *(f"{g:+.0f} %" for g in gains))
+        lines.append((task, method, told))
     lines.sort(key=lambda line: (paper.TASKS.index(line[0]), list(paper.LABELS).index(line[1].partition(" + ")[0]), line[1]))
     columns = (
         "task",
