@@ -131,7 +131,9 @@ def test_mates_are_the_papers_scripts_and_everybody_who_has_learned(package):
     found = mates_of(families)
     assert [p.name for p in found[:3]] == names("noop", "first_half", "second_half")
     assert all(p.trained and not p.disturbed for p in found[3:])
-    assert len(found) == 3 + sum(len(families[name]) for name in ("gt_coord_state", "gt_coord_depth", "populations"))
+    assert len(found) == 3 + sum(
+        len(families[name]) for name in ("gt_coord_state", "gt_coord_depth", "populations", "preferences")
+    )
 
 
 def test_the_command_leaves_rows_table_and_figure_and_may_drop(package, monkeypatch, tmp_path, capsys):

@@ -12,7 +12,7 @@ from housemates.cli.main import main
 from housemates.evaluation import competence, suite
 from housemates.evaluation.crossplay import crossplay, identity, pair_up, trained_with
 from housemates.evaluation.evaluate import evaluate
-from housemates.evaluation.holdouts import holdouts, mark, named_partners
+from housemates.evaluation.holdouts import holdouts, mark, named_partners, suite_of
 from housemates.evaluation.metrics import who
 from housemates.evaluation.play import Games, as_teams
 from housemates.evaluation.protocol import summary
@@ -71,17 +71,33 @@ def test_the_paper_s_partners_are_the_default_and_a_named_subset():
     assert [p.name for p in named_partners(["suite/paper"], "tidy_house")] == default
 
 
-def test_the_suite_has_all_scripts_and_every_learned_partner_also_disturbed():
-    found = named_partners(["suite"], "tidy_house")
-    names = [p.name for p in found]
+TASKS = ("tidy_house", "set_table", "prepare_groceries")
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_everybody_is_all_scripts_and_every_learned_partner_also_disturbed(task):
+    families = suite_of(task, everybody=True)
+    names = [p.name for found in families.values() for p in found]
     assert {f"script/{name}" for name in (*PAPER, *FURTHER)} <= set(names)
-    learned = [p for p in found if p.kind in ("learned", "latent") and not p.disturbed]
-    assert {f"{how}/{p.name}" for how in registry.DISTURBED for p in learned} <= set(names)
-    assert len(names) == len(set(names)) >= 30
+    learned = [p for name in suite.LEARNED for p in families[name]]
+    assert {p.name for p in families["disturbed"]} == {f"{how}/{p.name}" for how in registry.DISTURBED for p in learned}
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_the_suite_has_thirty_partners_in_seven_families_and_nobody_who_was_dropped(task):
+    everybody, families = suite_of(task, everybody=True), suite_of(task)
+    found = named_partners(["suite"], task)
+    assert len(found) == sum(map(len, families.values())) >= 30
+    assert sum(map(len, everybody.values())) - len(found) == len(suite.dropped_of(task)) > 0
+    assert [name for name, members in families.items() if not members] == ["people"]
+    assert {p.name for p in holdouts(task)} <= {p.name for p in found}
 
 
 def test_a_family_is_named_after_the_suite():
-    assert [p.script for p in named_partners(["suite/further_scripts"], "set_table")] == list(FURTHER)
+    found = [p.script for p in named_partners(["suite/further_scripts"], "set_table")]
+    assert found == [name for name in FURTHER if f"script/{name}" not in suite.dropped_of("set_table")]
+    assert "slow" in found
 
 
 @pytest.mark.parametrize(("name", "words"), [("suite/strangers", "no family"), ("suite/people", "has nobody yet")])

@@ -134,9 +134,10 @@ def test_the_page_of_the_look_ahead_compares_its_versions_as_the_rows_have_it(ve
             assert f"| {name} | {' | '.join(told)} |" in page
 
 
+@pytest.mark.parametrize("version", [1, 2])
 @pytest.mark.parametrize("name", ["with", "without"])
-def test_the_page_of_the_look_ahead_tells_of_an_agent_that_trained_with_it(name):
-    path = f"lookahead-dev/bdp-tidy_house-state-0-trained_{name}+lookahead"
+def test_the_page_of_the_look_ahead_tells_of_an_agent_that_trained_with_it(name, version):
+    path = f"lookahead-dev/bdp-tidy_house-state-0-trained_{name}{'_2' if version == 2 else ''}+lookahead"
     found = [row for row in rows(ROOT / "results" / f"{path}.parquet") if row["evaluation"] == "zsc"]
     ends = [100 * mean(row[end] for row in found) for end in ENDS]
     parts = [
@@ -145,8 +146,11 @@ def test_the_page_of_the_look_ahead_tells_of_an_agent_that_trained_with_it(name)
         [row["success"] for row in found if row["partner_kind"] == "learned"],
     ]
     told = [" / ".join(f"{share:.1f}" for share in ends), f"{100 * mean(parts[0]):.0f}"]
-    told += [f"{100 * mean(part):.1f}" for part in parts[1:]]
-    assert f"| trained {name} | {' | '.join(told)} |" in (ROOT / "docs" / "concepts" / "methods" / "lookahead.md").read_text()
+    told += [f"{100 * mean(part):.1f}" for part in parts[1:]] + [ends_and_gain(found).partition(", ")[2]]
+    assert (
+        f"| version {version}: trained {name} | {' | '.join(told)} |"
+        in (ROOT / "docs" / "concepts" / "methods" / "lookahead.md").read_text()
+    )
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in (ROOT / "results" / "distillation-dev").glob("*.parquet")))
