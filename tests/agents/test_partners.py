@@ -255,3 +255,10 @@ def test_a_damaged_list_of_partners_is_told(tmp_path):
     (tmp_path / "population.json").write_text("[{")
     with pytest.raises(ValueError, match="is damaged"):
         read_partners(tmp_path / "population.json", tmp_path)
+
+
+def test_a_name_of_agents_and_held_out_partners_means_the_agents():
+    assert [p.name for p in resolve("pretrained/bdp-tidy_house-state")] == ["tidy_house/examples/bdp-tidy_house-state-0"]
+    held_out = resolve("pretrained/bdp-tidy_house-state-100")
+    assert len(held_out) == 8
+    assert all(p.meta["holdout"] for p in held_out)

@@ -30,7 +30,8 @@ LIST = "partners"
 BEST_RESPONSE = "best_response"
 """Method of agents that were trained for one partner only, perhaps a holdout: a measure for others. Excluded from training."""
 PRETRAINED = "pretrained/"
-"""pretrained/NAME: all policies of the package with a part of their name that is NAME, or begins with NAME and a hyphen."""
+"""pretrained/NAME: all policies of the package with a part of their name that is NAME, or begins with NAME and a hyphen. If both
+agents and held-out partners have such a name, the agents."""
 DISTURBED = {
     "blind": "senses no other robot, neither in pictures nor in numbers, and is not interrupted near one",
     "uninterruptible": "senses others as ever, and is not interrupted near one",
@@ -314,6 +315,9 @@ def _resolve(text: str) -> list[Agent]:
     wanted = text.removeprefix(PRETRAINED)
     begins = f"/{wanted}-" if text.startswith(PRETRAINED) else f"/{wanted}/"
     known = [p for p in everybody if f"/{wanted}/" in f"/{p.name}/" or begins in f"/{p.name}"]
+    if text.startswith(PRETRAINED):
+        # bdp-tidy_house-state is the agent, not a held-out population of that name.
+        known = [p for p in known if not is_holdout(p)] or known
     if known:
         return known
     if text.startswith(PRETRAINED):
