@@ -30,7 +30,7 @@ LIST = "partners"
 BEST_RESPONSE = "best_response"
 """Method of agents that were trained for one partner only, perhaps a holdout: a measure for others. Excluded from training."""
 PRETRAINED = "pretrained/"
-"""pretrained/NAME: all policies of the package with a part of their name that is NAME, or begins with NAME and a hyphen. If both
+"""pretrained/NAME: all policies of the package with a part of their name that is NAME, or begins with NAME and a hyphen. If
 agents and held-out partners have such a name, the agents."""
 DISTURBED = {
     "blind": "senses no other robot, neither in pictures nor in numbers, and is not interrupted near one",
