@@ -2,7 +2,8 @@
 
 RUN/             config.json, holdout.json (a held-out run), diversity.json (the audit), .lock (while it is trained)
 RUN/stage1/      metrics.jsonl, resume/, tensorboard/, population.json, members/00/ (a policy, with start/ and middle/)
-RUN/stage2/      metrics.jsonl, resume/, tensorboard/, partners.json, agent/ (a policy, with checkpoints in steps-N/)
+RUN/stage2/      metrics.jsonl, resume/, tensorboard/, partners.json, agent/ (a policy, with checkpoints in steps-N/),
+                 start/ (the policy that its agent began as, if it was not a fresh one)
 RUN/evaluation/  episodes.parquet, episodes-dev.parquet, episodes-greedy.parquet, recordings/
 RUN/report/      index.html, tables, figures
 
@@ -109,6 +110,11 @@ class RunFolder:
     def agent(self) -> Path:
         """The policy of the ego agent."""
         return self.stage(2).path / AGENT
+
+    @property
+    def start(self) -> Path:
+        """The policy that the ego agent began as, where it was not a fresh one."""
+        return self.stage(2).path / MOMENTS[0]
 
     def checkpoint(self, steps: int) -> Path:
         """The policy of the ego agent as it was after so many simulation steps, where training was asked to keep it."""

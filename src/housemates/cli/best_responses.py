@@ -27,6 +27,7 @@ def best_responses(
     task: TaskName,
     holdouts: tuple[Path, ...] = (),
     seeds: tuple[int, ...] = (0,),
+    start: str | None = None,
     preset: str = "state",
     observations: str | None = None,
     decisions: int | None = None,
@@ -50,6 +51,8 @@ def best_responses(
         task: What is to be done.
         holdouts: Folders of further holdouts (see `housemates holdouts train`) beside those that come with the package.
         seeds: One run each for every partner; the best one counts.
+        start: Begin with the weights of this agent (RUN/agent, pretrained/NAME) instead of fresh ones: a tenth of the budget is
+            enough then.
         preset: How long and with which network.
         observations: What they see; default: the preset's.
         decisions: How long to train each run; default: the preset's.
@@ -92,7 +95,7 @@ def best_responses(
     wanted = [(partner, seed) for seed in seeds for partner in found]
     for done, (partner, seed) in enumerate(wanted):
         run = folder / f"{partner.name.replace('/', '-')}-{preset}-{seed}"
-        begin = {"method": BEST_RESPONSE, "task": task, "preset": preset, "seed": seed, "change": change}
+        begin = {"method": BEST_RESPONSE, "task": task, "preset": preset, "seed": seed, "change": change, "start": start}
         if is_run(run) and [identity(p) for p in partners_of(run)] != [identity(partner)]:
             raise ValueError(f"{run} answers another partner of that name, or it has changed since - choose another --out")
         if not train_one(run, begin | {"population": (names[partner.name],)}, always, until):

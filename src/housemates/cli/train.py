@@ -17,6 +17,7 @@ def train(
     split: SplitName | None = None,
     stage: Literal[1, 2] | None = None,
     population: tuple[str, ...] = (),
+    start: str | None = None,
     allow: tuple[str, ...] = (),
     robots: int | None = None,
     workers: int | None = None,
@@ -60,6 +61,8 @@ def train(
         stage: Train only the population (1), or only the agent (2, with --population or with --resume of a finished stage 1).
         population: Partners of stage 2: run folders (all members), RUN/3, RUN/z5, folders of policies, random, script/NAME,
             package.module:function. Held-out partners of the evaluation are refused, except for best_response.
+        start: Begin stage 2 with the weights of this agent (RUN/agent, pretrained/NAME) instead of fresh ones; it must have the
+            same network.
         allow: Functions (package.module:function) that the run's own list of partners may name when it is resumed; what only
             a file names is never run.
         robots: Robots in each home (default 2, for solo 1).
@@ -80,7 +83,8 @@ def train(
 
     done = training.train(
         method, task, preset,
-        observations=observations, split=split, stage=stage, population=population, allow=allow, robots=robots,
+        observations=observations, split=split, stage=stage, population=population, start=start, allow=allow,
+        robots=robots,
         workers=workers, threads=threads, seed=seed, decisions=decisions, steps=steps, change=change, device=device,
         out=out, resume=resume, hours=hours, wandb=wandb, quiet=quiet,
     )  # fmt: skip

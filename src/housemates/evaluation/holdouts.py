@@ -90,8 +90,22 @@ def _budgets(agent: Agent) -> dict[str, int]:
         return dict(zip(BUDGETS, (*own, 0, 0), strict=True))
     if meta.get("stage") == 2 and run_of(agent) is not None:
         before = [_population(agent, unit) for unit in ("decisions", "steps")]
-        return dict(zip(BUDGETS, (*before, *own), strict=True))
+        spent = dict(zip(BUDGETS, (*before, *own), strict=True))
+        begun = _budget_of_start(agent)
+        return {name: UNKNOWN if UNKNOWN in (spent[name], begun[name]) else spent[name] + begun[name] for name in BUDGETS}
     return dict.fromkeys(BUDGETS, UNKNOWN)
+
+
+def _budget_of_start(agent: Agent) -> dict[str, int]:
+    """What the agent had been trained with that this one began as; nothing if it began with fresh weights."""
+    run = run_of(agent)
+    if run is None or not is_policy(RunFolder(run).start):
+        return dict.fromkeys(BUDGETS, 0)
+    meta = read_description(RunFolder(run).start)["meta"]
+    found = {name: int(meta.get(name, UNKNOWN)) for name in BUDGETS}
+    if BUDGETS[0] not in meta and meta.get("stage") == 2:
+        found |= {f"stage2_{unit}": int(meta.get(unit, UNKNOWN)) for unit in ("decisions", "steps")}
+    return found
 
 
 def _population(agent: Agent, unit: str) -> int:

@@ -20,13 +20,13 @@ from typing import Any
 import torch
 
 import housemates
-from housemates.agents.agent import Agent, population, read_partners, resolve_all, write_partners
+from housemates.agents.agent import Agent, is_holdout, population, read_partners, resolve_all, write_partners
 from housemates.config import change, from_json, to_json
 from housemates.homes.home import Home
 from housemates.io import write_json
 from housemates.methods import METHODS, find_method
-from housemates.methods.ego import Coordination, check_partners
-from housemates.policies.checkpoint import read_description
+from housemates.methods.ego import AGENT, Coordination, check_partners
+from housemates.policies.checkpoint import config_of, load_policy, read_description, save_policy
 from housemates.policies.config import PolicyConfig
 from housemates.run_folder import STAGES, RunFolder, is_run, latest_place
 from housemates.tasks.episodes import Episodes
@@ -84,8 +84,10 @@ class Run:
     """Which stages this run trains: 1 the population, 2 the coordination agent."""
     population: tuple[str, ...] = ()
     """The partners of stage 2, as they were named; empty for the population of stage 1."""
+    start: str = ""
+    """The agent that stage 2 begins as, as it was named; empty for fresh weights."""
     zero_shot: bool = True
-    """Whether the partners of stage 2 are such that the evaluation's partners are held out from it."""
+    """Whether the evaluation's partners are held out from stage 2, by its partners and by the agent it begins as."""
     settings: Any = None
     """The method's own settings, a dataclass; plain values by name where the method is not known here."""
 
@@ -126,6 +128,8 @@ class Run:
             raise ValueError("--population names the partners of stage 2, this run makes its own - add --stage 2")
         if self.stages == (2,) and not self.population and spec is not None and not alone:
             raise ValueError("stage 2 needs partners - name run folders or partners with --population")
+        if self.start and 2 not in self.stages:
+            raise ValueError("--start names the agent that stage 2 begins as, and this run has none - leave it out")
         if 2 in self.stages and self.robots < 2:
             raise ValueError(f"stage 2 needs at least two robots, not {self.robots} - use --stage 1 or --robots 2")
 
@@ -138,13 +142,40 @@ def create(folder: Path, run: Run) -> None:
     find_algorithm(run.training.learner)
     if partners:
         run = replace(run, zero_shot=check_partners(partners, run.robots, spec.one_partner))
+    start = start_of(run, spec.one_partner) if run.start else None
+    if start:
+        run = replace(run, zero_shot=run.zero_shot and start.meta.get("zero_shot", True))
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if partners or spec.agent is not None:
             write_partners(RunFolder(folder).partners, partners, folder)
+        if start:
+            save_policy(RunFolder(folder).start, load_policy(start.path), start.meta)
         _write(folder, run)
     except OSError as error:
         raise OSError(f"cannot write to {folder}: {error.strerror or error} - choose another --out") from error
+
+
+def start_of(run: Run, one: bool = False) -> Agent:
+    """The agent that stage 2 of a new run begins as; refused if it has another network, task or number of robots.
+
+    one: for a best response, which may begin as a holdout.
+    """
+    found = resolve_all((run.start,), run.task)
+    if len(found) != 1 or found[0].kind != "learned" or found[0].look_ahead is not None or found[0].disturbed:
+        raise ValueError(f"--start {run.start} - name one learned policy without latents, such as RUN/agent")
+    start = found[0]
+    if is_holdout(start) and not one:
+        raise ValueError(f"--start {run.start} is held out for the evaluation - choose another agent")
+    if start.meta.get("robots", run.robots) != run.robots:
+        raise ValueError(f"--start {run.start} was trained for {start.meta['robots']} robots, not {run.robots} - use --robots")
+    theirs, ours = to_json(config_of(read_description(start.path), start.path)), to_json(run.policy)
+    for name, value in ours.items():
+        if theirs[name] != value:
+            raise ValueError(
+                f"--start {run.start} has another network: {name} {theirs[name]}, not {value} - use its preset"
+            )
+    return start
 
 
 def extend(folder: Path) -> None:
@@ -285,6 +316,9 @@ def make_trainer(
         method = Coordination(run.policy, run.robots, seed, partners_of(folder), redraw, one, prioritised)
         pixels = method.pixels or pixels
         meta["zero_shot"] = run.zero_shot
+    if stage == 2 and run.start:
+        method.policies[AGENT].load_state_dict(load_policy(RunFolder(folder).start).state_dict())
+        meta["start"] = run.start
     place, training = RunFolder(folder).stage(stage).path, run.training.of_stage(stage)
     return Trainer(training, method, episodes, homes, place, run.robots, group, pixels, run.device, stage, meta)
 

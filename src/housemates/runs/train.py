@@ -21,7 +21,7 @@ from housemates.homes.home import Home
 from housemates.homes.sources import load_split, resolve_homes
 from housemates.methods import change_method, find_method, resolve_method
 from housemates.plugins import use
-from housemates.run_folder import RunFolder, is_run
+from housemates.run_folder import DESCRIPTION, WEIGHTS, RunFolder, is_run
 from housemates.runs.presets import PRESETS
 from housemates.runs.run import Run, amend, check_versions, create, extend, read, read_to_train, work
 from housemates.sim.sensors import resolve_sensors
@@ -58,6 +58,7 @@ def train(
     split: str | None = None,
     stage: int | None = None,
     population: Sequence[str] = (),
+    start: str | None = None,
     allow: Sequence[str] = (),
     robots: int | None = None,
     workers: int | None = None,
@@ -97,11 +98,13 @@ def train(
             raise ValueError("give either --out (a new run) or --resume (an old one)")
         if population:
             raise ValueError("a run keeps its partners while it is resumed - leave out --population, or start a new run")
+        if start:
+            raise ValueError("a run that is resumed goes on from its own weights - leave out --start, or start a new run")
         folder = Path(resume)
         run = _resumed(folder, asked, changes, stage)
     else:
         count = int(os.environ["WORLD_SIZE"]) if under_torchrun() else 1
-        asked |= {"workers": workers or count, "stage": stage, "population": tuple(population) or None}
+        asked |= {"workers": workers or count, "stage": stage, "population": tuple(population) or None, "start": start}
         run = new_run(asked, changes, device)
         check_here(run, wandb)
         folder = Path(out) if out else RUNS / run_name(run)
@@ -187,11 +190,11 @@ def check_here(run: Run, wandb: bool) -> None:
 def discard(folder: Path) -> None:
     """Remove the folder of a run that was refused before it began to train, so that the mended command may have its name."""
     files = RunFolder(folder)
-    begun = {files.config, files.partners, files.lock}
+    begun = {files.config, files.partners, files.lock, files.start / DESCRIPTION, files.start / WEIGHTS}
     if {path for path in folder.rglob("*") if path.is_file()} <= begun:
         for path in begun:
             path.unlink(missing_ok=True)
-        for place in (*sorted(folder.glob("*/"), reverse=True), folder):
+        for place in (*sorted((path for path in folder.rglob("*") if path.is_dir()), reverse=True), folder):
             with suppress(OSError):
                 place.rmdir()
 
@@ -241,6 +244,7 @@ def new_run(asked: dict[str, Any], change: Sequence[str], device: str) -> Run:
         training=training,
         stages=stages,
         population=partners,
+        start=given.get("start", ""),
         settings=settings,
     )
 
