@@ -32,7 +32,7 @@ def test_the_look_ahead_of_a_recording_is_shown_when_it_is_chosen(opened, looked
     opened.page.evaluate(f"housemates.seek({row['tick']})")
     card = opened.until(f"housemates.overlay.card.includes('step {row['tick']}:') && housemates.overlay.card")
     safe = sum(c["risk"] <= row["limit"] for c in row["others"])
-    assert "replaces its policy's decision" in card
+    assert "replaces its policy's decision: it might end in contact" in card
     assert f"contact in {row['own']['contact']} steps" in card
     assert f"{safe} other candidates are safe" in card
     # Paths and marks of all candidates, of the decision and of the partner.

@@ -12,6 +12,7 @@ from housemates.lookahead.settings import LookAhead
 from housemates.sim.rules import COLLISION
 from housemates.tasks.actions import NO_OP, PICK, TURN_LEFT, TURN_RIGHT
 from lookahead.test_search import FLAT, approaching, facing
+from lookahead.test_wishes import SOFA, just_come
 
 NOBODY = np.full((1, 2), -1)
 
@@ -42,7 +43,7 @@ def test_a_dangerous_decision_is_shown_with_all_candidates_and_the_one_that_is_d
     found = explained(batch, NO_OP)
     planner = Planner(batch, LookAhead())
     done = planner.revise(np.array([0]), FLAT, np.array([NO_OP]), NOBODY)
-    assert found.became == "changed"
+    assert (found.became, found.reason) == ("changed", "contact")
     assert found.action == done[0] == found.chosen.parts[0][0]
     assert found.own.contact >= 0
     assert found.own.risk > found.limit
@@ -82,7 +83,22 @@ def test_a_robot_that_is_sent_off_instead_of_waiting_is_told_where_to():
     batch, logits = facing(4.0), np.full((1, 25), -9.0)
     logits[0, NO_OP], logits[0, 1] = 0.0, -1.0
     found = explained(batch, NO_OP, logits=logits)
-    assert (found.became, found.action, found.chosen.parts) == ("changed", 1, ((1, 0),))
+    assert (found.became, found.reason, found.action, found.chosen.parts) == ("changed", "waiting", 1, ((1, 0),))
+
+
+def test_a_decision_that_its_policy_finds_unlikely_is_told_as_such():
+    batch, logits = just_come(4.0), np.full((1, 25), -9.0)
+    logits[0, 1] = 0.0
+    found = explained(batch, 0, logits=logits)
+    assert (found.became, found.reason, found.action) == ("changed", "unlikely", 1)
+
+
+def test_a_detour_is_told_as_such_also_if_the_work_is_the_likeliest():
+    batch, logits = just_come(4.0), np.full((1, 25), -9.0)
+    logits[0, 1], logits[0, SOFA] = 0.0, -0.5
+    found = explained(batch, SOFA, logits=logits)
+    assert (found.became, found.reason, found.action) == ("changed", "detour", 1)
+    assert explained(batch, 1, logits=logits).reason == ""
 
 
 def test_asking_changes_nothing():

@@ -1,4 +1,4 @@
-"""Runs whose agent begins as a trained one (`--start`): its weights, its budget, what it knows of holdouts, exact continuation."""
+"""Runs whose agent begins as a trained one (`--start`): weights, budget, what it knows of holdouts, exact continuation."""
 
 import shutil
 from dataclasses import replace

@@ -20,6 +20,9 @@ from housemates.tasks.actions import ACTIONS, NO_OP
 WORDS = {OWN: "own", HELD: "held", CHANGED: "changed", NOT_CHECKED: "unchecked"}
 """What became of a decision, in words."""
 CANDIDATES = len(ACTIONS) + 2 * len(MANOEUVRES)
+REASONS = ("contact", "unlikely", "detour", "waiting")
+"""Why a decision was replaced: it might end in contact, the policy itself finds it unlikely, it leads to furniture that has
+nothing to do with the task, or the robot would stay where it is though it may go to its work."""
 LEFT_OUT = -2
 """Instead of a step: a candidate that leaves the robot where another one does."""
 
@@ -60,6 +63,8 @@ class Explanation:
     """All candidates that were compared; none where no search was needed."""
     limit: float
     """Risk from which on a decision counts as dangerous."""
+    reason: str = ""
+    """One of REASONS where a decision was replaced, else empty."""
 
 
 @njit(cache=True, nogil=True)
@@ -115,6 +120,7 @@ class Explainer:
         going = planner.expected_by_mind(rows, memory)
         action, told, plan = planner.try_out(row, seen, wanted, decided, going, plans)
         start = np.array(batch.records[e]["pose"][: batch.robots, :2], float)
+        reason = self._reason(e, r, seen, wanted, action, bool(plan["held"][0])) if told == CHANGED else ""
         if told == NOT_CHECKED:
             return Explanation(WORDS[told], wanted, action, start, {}, None, None, (), planner.ahead.risk)
         s, c, world, rules = batch.records[e], self._scratch, batch.world, batch.numbers
@@ -138,9 +144,18 @@ class Explainer:
             instead = np.zeros(1, PLAN)
             own_action(instead[0], action)
             chosen = self._candidate(e, r, instead)
-        return Explanation(
-            WORDS[told], wanted, action, start, partners, self._candidate(e, r, own), chosen, found, planner.ahead.risk
-        )
+        mine = self._candidate(e, r, own)
+        return Explanation(WORDS[told], wanted, action, start, partners, mine, chosen, found, planner.ahead.risk, reason)
+
+    def _reason(self, e: int, r: int, logits: np.ndarray, wanted: int, action: int, evades: bool) -> str:
+        """Why `action` replaces the decision `wanted`; evades: it begins a plan that was searched for."""
+        batch, ahead = self.planner.batch, self.planner.ahead
+        if evades:
+            return "contact"
+        if action != intended(batch.world, batch.records[e], r, self.planner.settings, logits, wanted):
+            return "waiting"
+        unlikely = ahead.min_p > 0 and logits[wanted] < logits.max() + np.log(ahead.min_p)
+        return "unlikely" if unlikely and action == int(np.argmax(logits)) else "detour"
 
     def _expected(self, p: int) -> list[tuple[float, np.ndarray]]:
         return [(float(self._weights[p, k]), self._paths[p, k].copy()) for k in range(self._counts[p])]

@@ -172,9 +172,7 @@ def start_of(run: Run, one: bool = False) -> Agent:
     theirs, ours = to_json(config_of(read_description(start.path), start.path)), to_json(run.policy)
     for name, value in ours.items():
         if theirs[name] != value:
-            raise ValueError(
-                f"--start {run.start} has another network: {name} {theirs[name]}, not {value} - use its preset"
-            )
+            raise ValueError(f"--start {run.start} has another network: {name} {theirs[name]}, not {value} - use its preset")
     return start
 
 

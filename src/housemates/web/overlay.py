@@ -37,6 +37,7 @@ def in_json(found: Explanation, tick: int, robot: int, title: str, acts: bool) -
         "title": title,
         "acts": acts,
         "became": found.became,
+        "reason": found.reason,
         "wanted": found.wanted,
         "action": found.action,
         "limit": found.limit,

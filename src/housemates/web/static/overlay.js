@@ -196,6 +196,13 @@ const BECAME = {
   changed: ["replaces its policy's decision", "would replace the decision"],
 };
 
+const REASONS = {
+  contact: ": it might end in contact",
+  unlikely: ": its policy finds it unlikely",
+  detour: ": it leads away from the task",
+  waiting: ": there is work that is safe",
+};
+
 /** The card that says what the picture shows. */
 export function tell(ahead, film, robot) {
   const card = $("ahead");
@@ -225,7 +232,7 @@ export function tell(ahead, film, robot) {
   if (partner) rows.push(line("solid.partner", robotTint(partner.robot), `where it expects robot ${partner.robot}`));
   card.replaceChildren(
     head,
-    el("p.faint", `step ${film.first + ahead.tick}: ${BECAME[ahead.became][ahead.acts ? 0 : 1]}`),
+    el("p.faint", `step ${film.first + ahead.tick}: ${BECAME[ahead.became][ahead.acts ? 0 : 1]}${REASONS[ahead.reason] ?? ""}`),
     ...rows,
   );
 }
