@@ -29,6 +29,8 @@ from housemates.tasks.tasks import task_title
 
 ROOT = Path(__file__).resolve().parents[1]
 ROWS, PAGE, IMAGES = ROOT / "results" / "grid", ROOT / "docs" / "results" / "index.md", ROOT / "docs" / "images"
+WITH = ROOT / "results" / "trained_with"
+"""Rows of BDP's agents that looked ahead in stage 2 as well."""
 POINTS = 60
 """Of a learning curve."""
 ENDS, GAINS = ("success", "collision", "timeout"), ("success", "failures")
@@ -116,18 +118,25 @@ def population_table() -> tables.Table:
     return tables.Table("populations", "How good the partners of stage 2 are", columns, tuple(lines), (note,))
 
 
+def trained_with() -> list[tuple[str, str, Rows]]:
+    """(task, method, rows) of agents that were trained with the look-ahead, with held-out partners."""
+    rows = rows_of(join_rows(read_rows(path) for path in sorted(WITH.glob("*.parquet")))).only(evaluation="zsc")
+    return [(task, "bdp + look-ahead in stage 2 too", rows.only(task=task)) for task in rows.distinct("task")]
+
+
 def ahead_table(rows: Rows) -> tables.Table:
     """The same runs with and without look-ahead: how episodes end, with which partners, and how long they take."""
     held_out, lines = rows.only(evaluation="zsc"), []
     ahead = {run.partition(LOOKS_AHEAD)[0] for run in held_out.distinct("agent_run") if LOOKS_AHEAD in run}
     runs = tuple(run for run in held_out.distinct("agent_run") if run.partition(LOOKS_AHEAD)[0] in ahead)
-    for task, method, _, mine in tables.groups(held_out.only(agent_run=runs)):
+    found = [(task, method, mine) for task, method, _, mine in tables.groups(held_out.only(agent_run=runs))]
+    for task, method, mine in [*found, *trained_with()]:
         ends = [100 * per_run(mine, lambda r, end=end: mean_over_partners(r, end)).mean() for end in ENDS]
         parts = [mine.only(partner=STANDING), mine.only(partner=HALVES), mine.only(partner_kind="learned")]
-        found = [tables.Cell(100 * mean_over_partners(part)) for part in parts]
+        cells = [tables.Cell(100 * mean_over_partners(part)) for part in parts]
         gains = [100 * per_run(mine, lambda r, kind=kind: efficiency_gain(r, kind)).mean() for kind in GAINS]
         words, seeds = " / ".join(f"{end:.1f}" for end in ends), str(len(mine.distinct("agent_run")))
-        told = (task_title(task), paper.label(method), words, seeds, *found, *(f"{g:+.0f} %" for g in gains))
+        told = (task_title(task), paper.label(method), words, seeds, *cells, *(f"{g:+.0f} %" for g in gains))
         lines.append((task, method, told))
     lines.sort(key=lambda line: (paper.TASKS.index(line[0]), METHODS.index(line[1].partition(" + ")[0]), line[1]))
     columns = (
