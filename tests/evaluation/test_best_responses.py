@@ -158,6 +158,20 @@ def test_one_command_answers_everybody_and_plays_at_the_end(team, tmp_path, caps
     assert [p.stat().st_mtime_ns for p in agents] == written
 
 
+def test_they_begin_as_an_agent_that_is_named_and_play_with_look_ahead_too(tmp_path):
+    first = tmp_path / "first"
+    assert main(["train", "--method", "best_response", "--population", "script/noop", *SMALL, "--out", str(first)]) == 0
+    wanted = command(tmp_path, "script/noop", "--start", f"{first}/agent", "--look-ahead")
+    assert main(wanted) == 0
+    assert read(tmp_path / "answers" / "tidy_house" / "script-noop-smoke-0").start == f"{first}/agent"
+    found = rows_of(read_rows(tmp_path / "answers" / "tidy_house" / "episodes.parquet"))
+    assert set(found["method"].tolist()) == {"best_response", "best_response + look-ahead"}
+    assert set(found["evaluation"].tolist()) == {"best_response"}
+    best = max(found.only(method=method)["success"].mean() for method in found.distinct("method"))
+    assert best_responses(found) == {("script/noop", ""): best}
+    assert main(wanted) == 0  # again, with the same beginning
+
+
 def test_one_command_answers_scripts_with_a_habit_and_disturbed_partners_of_the_suite(team, tmp_path, monkeypatch):
     asked = ("suite/further_scripts", "suite/disturbed", "--holdouts", str(team.parent))
     few = {"further_scripts": [scripted("slow")], "disturbed": [disturb(p, "blind") for p in resolve_all([f"{team}/0"])]}

@@ -37,6 +37,7 @@ def best_responses(
     hours: float | None = None,
     split: SplitName = "eval",
     episodes: int = 100,
+    look_ahead: bool = False,
     out: Path = Path("best_responses"),
     quiet: bool = False,
 ) -> None:
@@ -51,8 +52,7 @@ def best_responses(
         task: What is to be done.
         holdouts: Folders of further holdouts (see `housemates holdouts train`) beside those that come with the package.
         seeds: One run each for every partner; the best one counts.
-        start: Begin with the weights of this agent (RUN/agent, pretrained/NAME) instead of fresh ones: a tenth of the budget is
-            enough then.
+        start: Begin with the weights of this agent (RUN/agent, pretrained/NAME) instead of fresh ones.
         preset: How long and with which network.
         observations: What they see; default: the preset's.
         decisions: How long to train each run; default: the preset's.
@@ -62,12 +62,13 @@ def best_responses(
         hours: Pause after so long.
         split: The homes in which they play at the end: those in which the agents are evaluated.
         episodes: How many of the split's episodes.
+        look_ahead: At the end they also play with look-ahead; the better of both counts.
         out: The folder of the runs and of the rows, TASK/episodes.parquet.
         quiet: Show nothing while training.
     """
     from housemates.agents.agent import BEST_RESPONSE
     from housemates.evaluation.crossplay import check_count, crossplay, identity
-    from housemates.evaluation.evaluate import common_rules, held_out
+    from housemates.evaluation.evaluate import common_rules, held_out, look_ahead_pairs
     from housemates.evaluation.holdouts import learned_holdouts
     from housemates.evaluation.protocol import response_pairs, summary
     from housemates.evaluation.rows import write_rows
@@ -104,6 +105,7 @@ def best_responses(
     runs = runs_in(folder)
     runs = [run for run in runs if read(run).method == BEST_RESPONSE and RunFolder(run).complete()]
     pairs = response_pairs(runs, [*found, *learned_holdouts(task, holdouts)])
+    pairs += look_ahead_pairs(pairs, look_ahead) if look_ahead else []
     with progress("evaluation") as report:
         threads = len(os.sched_getaffinity(0))
         rows = crossplay(pairs, played, homes, common_rules(runs), count=episodes, threads=threads, progress=report)
