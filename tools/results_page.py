@@ -35,8 +35,6 @@ POINTS = 60
 """Of a learning curve."""
 ENDS, GAINS = ("success", "collision", "timeout"), ("success", "failures")
 STANDING, HALVES = "script/noop", ("script/first_half", "script/second_half")
-METHODS = (*paper.LABELS, *paper.OTHERS)
-"""In the order of the tables."""
 CHECKPOINT = re.compile(r"/steps-(\d+)$")
 NONE = "Not measured yet."
 PICTURES = {
@@ -100,7 +98,7 @@ def population_table() -> tables.Table:
             found[task, method].append(members)
     lines = []
     for task in paper.TASKS:
-        for method in [name for name in METHODS if (task, name) in found]:
+        for method in sorted((name for one, name in found if one == task), key=paper.method_order):
             runs = found[task, method]
             means = [100 * float(np.mean(run)) for run in runs]
             lines.append(
@@ -138,7 +136,7 @@ def ahead_table(rows: Rows) -> tables.Table:
         words, seeds = " / ".join(f"{end:.1f}" for end in ends), str(len(mine.distinct("agent_run")))
         told = (task_title(task), paper.label(method), words, seeds, *cells, *(f"{g:+.0f} %" for g in gains))
         lines.append((task, method, told))
-    lines.sort(key=lambda line: (paper.TASKS.index(line[0]), METHODS.index(line[1].partition(" + ")[0]), line[1]))
+    lines.sort(key=lambda line: (paper.TASKS.index(line[0]), *paper.method_order(line[1])))
     columns = (
         "task",
         "method",
@@ -172,7 +170,7 @@ def checkpoint_table() -> tables.Table:
     steps = sorted({step for line in found.values() for step in line})
     lines = []
     for task in paper.TASKS:
-        for method in [name for name in METHODS if (task, name) in found]:
+        for method in sorted((name for one, name in found if one == task), key=paper.method_order):
             cells = [over_seeds(np.array(found[task, method].get(step, []))) for step in steps]
             lines.append((task_title(task), paper.label(method), *(tables.Cell(c.mean, c.error, c.n) for c in cells)))
     columns = ("task", "method", *(f"{step} M steps" for step in steps))
@@ -227,7 +225,7 @@ def curves() -> None:
     tasks = [task for task in paper.TASKS if any(key[0] == task for key in runs)]
     figure, axes = canvas(len(tasks), 2, 2.5 * len(tasks) + 0.4, sharey="row")
     for row, task in zip(axes, tasks, strict=True):
-        for method in [name for name in METHODS if (task, name) in runs]:
+        for method in sorted((name for one, name in runs if one == task), key=paper.method_order):
             for k, curve in enumerate(runs[task, method]):
                 values = np.array(curve)
                 name = paper.label(method) if k == 0 else None
@@ -259,7 +257,7 @@ def figures() -> None:
             for name, figure in (
                 ("success", success_by_method(plain, task)),
                 ("partners", success_by_partner(plain, task)),
-                ("heat_map", heat_map(plain, task, "state")),
+                ("heat_map", heat_map(plain.only(method=tuple(paper.LABELS)), task, "state")),
             ):
                 figure.savefig(IMAGES / f"grid_{name}_{task}.png", dpi=110, metadata={"Software": None})
         curves()

@@ -48,7 +48,7 @@ COLOURS = {
     "sp": "#0072B2", "pbt": "#E69F00", "bdp": "#D55E00", "fcp": "#009E73", "trajedi": "#CC79A7", "pbt_state": "#56B4E9",
     "gt_coord": "#555555", "solo": "#999999", "bdp_no_discriminator": "#8c564b", "bdp_no_latent_no_discriminator": "#5e4fa2",
     "bdp_shared_encoder": "#117733", "bdp_separate": "#882255", "bdp_rgb": "#AA4499", "bdp_state": "#332288",
-    "bdp_literal": "#b2182b",
+    "bdp_literal": "#b2182b", "hidden_utility": "#8DA0CB", "cec": "#A6761D", "e3t": "#66A61E", "upd": "#7570B3",
 }  # fmt: skip
 """One colour per method, after Okabe and Ito."""
 MARKERS = "osD^vhp<>H8d"
@@ -299,7 +299,7 @@ def heat_map(rows: Rows, task: str, observations: str) -> Figure:
     methods = sorted(found, key=lambda m: FIRST.index(m) if m in FIRST else len(FIRST))[:MOST_METHODS]
     names = subgoal_names(task, int((wanted["subgoals"] >= 0).any(axis=0).sum()))
     both = [e for e in ("zsc", "train_pop") if any(len(found[m].only(evaluation=e)) for m in methods)]
-    figure, axes = canvas(len(both), len(methods), 0.5 + len(both) * (1.3 + 0.24 * len(names)), sharey=True)
+    figure, axes = canvas(len(both), len(methods), 0.5 + len(both) * (1.4 + 0.24 * len(names)), sharey=True)
     for column, method in enumerate(methods):
         for axis, evaluation in zip(axes[:, column], both, strict=True):
             mine = found[method].only(evaluation=evaluation)
@@ -313,7 +313,7 @@ def heat_map(rows: Rows, task: str, observations: str) -> Figure:
             image = draw_matrix(axis, done, names, columns, "", 1.0, 1, bar=False, small=len(methods) > 2)
             axis.tick_params(axis="x", labelsize=7)
             who = "held-out partners" if evaluation == "zsc" else f"own population, seed {_seed(mine, run)}"
-            axis.set_title(f"{label(method)}: {who}", fontsize=8)
+            axis.set_title(f"{label(method)}\n{who}", fontsize=8)
     draw_scale(image, axes.ravel().tolist(), "share of episodes", 1.0)
     figure.suptitle(f"{task_title(task)} ({observations}): how often the agent itself achieves each sub-goal", fontsize=10)
     return figure

@@ -38,6 +38,12 @@ def label(method: str) -> str:
     return (LABELS.get(name) or OTHERS.get(name, name)) + plus + more
 
 
+def method_order(method: str) -> tuple[int, str, str]:
+    """Key to sort methods by: the paper's order, then those that it does not have, then users'; each followed by what is added to it."""
+    known, (name, _, more) = (*LABELS, *OTHERS), method.partition(" + ")
+    return (known.index(name) if name in known else len(known), name, more)
+
+
 TASKS = tuple(task.name for task in PAPER_TASKS)
 """The paper's tasks, in the order of its tables."""
 

@@ -264,10 +264,9 @@ def gain_cell(rows: Rows, kind: str = "success", reference: str = "solo_steps") 
 
 def groups(rows: Rows) -> Iterator[tuple[str, str, str, Rows]]:
     """(task, method, observations, rows), in the order of the paper's tables."""
-    order = {method: k for k, method in enumerate(paper.LABELS)}
     for task in paper.in_order(rows.distinct("task")):
         mine = rows.only(task=task)
-        for method in sorted(mine.distinct("method"), key=lambda m: (order.get(m, len(order)), m)):
+        for method in sorted(mine.distinct("method"), key=paper.method_order):
             here = mine.only(method=method)
             for seen in sorted(here.distinct("observations"), key=lambda o: (SEEN.index(o) if o in SEEN else len(SEEN), o)):
                 yield task, method, seen, here.only(observations=seen)
