@@ -21,7 +21,7 @@ from housemates.agents import agent as registry
 from housemates.evaluation.holdouts import ship_policy, training_of
 from housemates.evaluation.metrics import LOOKS_AHEAD, Rows, efficiency_gain, mean_over_partners, per_run, rows_of
 from housemates.evaluation.rows import join_rows, read_rows
-from housemates.evaluation.stats import over_seeds
+from housemates.evaluation.stats import compare, over_seeds, scores
 from housemates.reports import claims, families, paper, summary, tables
 from housemates.reports.figures import canvas, colour, drawing, heat_map, success_by_method, success_by_partner
 from housemates.run_folder import RunFolder, is_policy
@@ -31,9 +31,24 @@ ROOT = Path(__file__).resolve().parents[1]
 ROWS, PAGE, IMAGES = ROOT / "results" / "grid", ROOT / "docs" / "results" / "index.md", ROOT / "docs" / "images"
 WITH = ROOT / "results" / "trained_with"
 """Rows of BDP's agents that looked ahead in stage 2 as well."""
+OPTIONS = ROOT / "results" / "options"
+"""Rows of stage 2 with an option, on the populations of SP."""
+NAMES = {"prioritised": "SP, prioritised partners", "liam": "SP, partner model"}
+"""What tables call them, by the first word of the file's name."""
 POINTS = 60
 """Of a learning curve."""
 ENDS, GAINS = ("success", "collision", "timeout"), ("success", "failures")
+COLUMNS = (
+    "task",
+    "method",
+    "success / collision / time-out",
+    "seeds",
+    "standing",
+    "half scripts",
+    "learned",
+    "gain",
+    "failures = 750",
+)
 STANDING, HALVES = "script/noop", ("script/first_half", "script/second_half")
 CHECKPOINT = re.compile(r"/steps-(\d+)$")
 NONE = "Not measured yet."
@@ -122,6 +137,50 @@ def trained_with() -> list[tuple[str, str, Rows]]:
     return [(task, "bdp + look-ahead in stage 2 too", rows.only(task=task)) for task in rows.distinct("task")]
 
 
+def of_the_paper(rows: Rows) -> Rows:
+    """Without methods that the paper does not have."""
+    return rows.take(np.array([method.partition(" + ")[0] in paper.LABELS for method in rows["method"]], bool))
+
+
+def seen_with(mine: Rows) -> list[tables.Cell | str]:
+    """Cells: how episodes with held-out partners end, seeds, success by kind of partner, efficiency gains."""
+    ends = [100 * per_run(mine, lambda r, end=end: mean_over_partners(r, end)).mean() for end in ENDS]
+    parts = [mine.only(partner=STANDING), mine.only(partner=HALVES), mine.only(partner_kind="learned")]
+    cells = [tables.Cell(100 * mean_over_partners(part)) for part in parts]
+    gains = [100 * per_run(mine, lambda r, kind=kind: efficiency_gain(r, kind)).mean() for kind in GAINS]
+    words, seeds = " / ".join(f"{end:.1f}" for end in ends), str(len(mine.distinct("agent_run")))
+    return [words, seeds, *cells, *(f"{gain:+.0f} %" for gain in gains)]
+
+
+def option_rows() -> list[tuple[str, str, Rows]]:
+    """(task, name, rows) of agents of stage 2 with an option, with held-out partners; those that look ahead by themselves."""
+    files: dict[tuple[str, str], list[Path]] = defaultdict(list)
+    for path in sorted(OPTIONS.glob("*.parquet")):
+        option, task = path.stem.split("-")[:2]
+        files[task, NAMES[option] + (LOOKS_AHEAD if path.stem.endswith("+lookahead") else "")].append(path)
+    return [(*key, rows_of(join_rows(map(read_rows, paths))).only(evaluation="zsc")) for key, paths in files.items()]
+
+
+def rival_table(rows: Rows) -> tables.Table:
+    """Methods of other papers, and options of stage 2, beside the paper's method or the population they are trained with."""
+    held_out = rows.only(evaluation="zsc")
+    found = [(task, method, mine) for task, method, _, mine in tables.groups(held_out)]
+    others = [(task, method, mine) for task, method, mine in found if method.partition(" + ")[0] in paper.OTHERS]
+    lines = []
+    for task, method, mine in [*others, *option_rows()]:
+        name, plus, more = method.partition(" + ")
+        beside = held_out.only(task=task, method=("bdp" if name in paper.OTHERS else "sp") + plus + more)
+        difference = compare(scores(mine), scores(beside)).difference if len(beside) else None
+        told = (
+            f"{100 * difference.value:+.1f} [{100 * difference.low:+.1f}, {100 * difference.high:+.1f}]" if difference else "-"
+        )
+        lines.append((task, method, (task_title(task), paper.label(method), *seen_with(mine)[:-1], told)))
+    lines.sort(key=lambda line: (paper.TASKS.index(line[0]), *paper.method_order(line[1])))
+    columns = (*COLUMNS[:-1], "difference [95 %]")
+    note = "Difference: to BDP, of options to SP, whose populations they have; with look-ahead to the same with look-ahead."
+    return tables.Table("rivals", "Methods of other papers", columns, tuple(line[2] for line in lines), (note,))
+
+
 def ahead_table(rows: Rows) -> tables.Table:
     """The same runs with and without look-ahead: how episodes end, with which partners, and how long they take."""
     held_out, lines = rows.only(evaluation="zsc"), []
@@ -129,26 +188,10 @@ def ahead_table(rows: Rows) -> tables.Table:
     runs = tuple(run for run in held_out.distinct("agent_run") if run.partition(LOOKS_AHEAD)[0] in ahead)
     found = [(task, method, mine) for task, method, _, mine in tables.groups(held_out.only(agent_run=runs))]
     for task, method, mine in [*found, *trained_with()]:
-        ends = [100 * per_run(mine, lambda r, end=end: mean_over_partners(r, end)).mean() for end in ENDS]
-        parts = [mine.only(partner=STANDING), mine.only(partner=HALVES), mine.only(partner_kind="learned")]
-        cells = [tables.Cell(100 * mean_over_partners(part)) for part in parts]
-        gains = [100 * per_run(mine, lambda r, kind=kind: efficiency_gain(r, kind)).mean() for kind in GAINS]
-        words, seeds = " / ".join(f"{end:.1f}" for end in ends), str(len(mine.distinct("agent_run")))
-        told = (task_title(task), paper.label(method), words, seeds, *cells, *(f"{g:+.0f} %" for g in gains))
+        told = (task_title(task), paper.label(method), *seen_with(mine))
         lines.append((task, method, told))
     lines.sort(key=lambda line: (paper.TASKS.index(line[0]), *paper.method_order(line[1])))
-    columns = (
-        "task",
-        "method",
-        "success / collision / time-out",
-        "seeds",
-        "standing",
-        "half scripts",
-        "learned",
-        "gain",
-        "failures = 750",
-    )
-    return tables.Table("ahead", "With and without look-ahead", columns, tuple(line[2] for line in lines))
+    return tables.Table("ahead", "With and without look-ahead", COLUMNS, tuple(line[2] for line in lines))
 
 
 def checkpoint_lines() -> dict[tuple[str, str], dict[int, list[float]]]:
@@ -183,12 +226,14 @@ def parts() -> dict[str, str]:
     rows = grid_rows()
     if rows is None:
         return {}
+    whole, rows = rows, of_the_paper(rows)
     printed = {table.name: table for table in tables.paper_tables(rows)}
     kept = {name: tables.with_ours(table) for name, table in printed.items()}
     found = {
         "claims": claims.claim_table(rows, whole=True),
         "zero_shot": summary.zero_shot_table(rows),
         "ahead": ahead_table(rows),
+        "rivals": rival_table(whole),
         "controls": summary.control_table(rows),
         "comparisons": summary.comparison_table(rows),
         "variance": families.variance_table(rows.take(np.array(["+" not in m for m in rows["method"]]))),
@@ -256,8 +301,8 @@ def figures() -> None:
             plain = plain.take(np.array(["+" not in method for method in plain["method"]]))
             for name, figure in (
                 ("success", success_by_method(plain, task)),
-                ("partners", success_by_partner(plain, task)),
-                ("heat_map", heat_map(plain.only(method=tuple(paper.LABELS)), task, "state")),
+                ("partners", success_by_partner(of_the_paper(plain), task)),
+                ("heat_map", heat_map(of_the_paper(plain), task, "state")),
             ):
                 figure.savefig(IMAGES / f"grid_{name}_{task}.png", dpi=110, metadata={"Software": None})
         curves()

@@ -235,7 +235,19 @@ def test_the_page_of_dev_results_tells_what_its_rows_say():
     assert sum(len(found.split(",")) for found in seeds) == len(rows)
 
 
-GRID = sorted((ROOT / "results" / "grid").glob("*.parquet"))
+def test_the_page_of_sensors_tells_what_its_rows_say():
+    made = runpy.run_path(str(ROOT / "tools" / "sensor_table.py"))
+    page = (ROOT / "docs" / "lab_notes" / "sensors.md").read_text()
+    assert made["with_table"](page) == page
+    files = sorted((ROOT / "results" / "sensors-dev").glob("*.parquet"))
+    assert {file.stem for file in files} == set(made["NAMES"])
+    for row in (row for file in files for row in rows(file)):
+        assert (row["split"], row["agent_seed"], row["zero_shot"]) == ("dev", 1, True)
+        assert "holdouts/" not in row["partner"]
+
+
+OPTIONS = sorted((ROOT / "results" / "options").glob("*.parquet"))
+GRID = sorted((ROOT / "results" / "grid").glob("*.parquet")) + OPTIONS
 STAGE = 50_000_000
 """Simulation steps of each stage of the grid."""
 
@@ -244,7 +256,8 @@ STAGE = 50_000_000
 def test_rows_of_the_grid_are_of_the_evaluation_homes_and_of_equal_budgets(path):
     found = rows(path)
     task = found[0]["task"]
-    assert path.stem.startswith(f"{found[0]['method'].partition(' + ')[0]}-{task}-state-")
+    method = path.stem.partition("-")[0] if path in OPTIONS else found[0]["method"].partition(" + ")[0]
+    assert path.stem.startswith(f"{method}-{task}-state-")
     assert {row["split"] for row in found} == {"eval"}
     assert {row["environment"] for row in found} == {
         environment_hash(load_episodes(task, "eval", homes=load_split("eval")), Rules(), 2)

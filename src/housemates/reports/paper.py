@@ -39,7 +39,7 @@ def label(method: str) -> str:
 
 
 def method_order(method: str) -> tuple[int, str, str]:
-    """Key to sort methods by: the paper's order, then those that it does not have, then users'; each followed by what is added to it."""
+    """Key to sort methods by: the paper's in its order, others, users'; each one before what is added to it."""
     known, (name, _, more) = (*LABELS, *OTHERS), method.partition(" + ")
     return (known.index(name) if name in known else len(known), name, more)
 
