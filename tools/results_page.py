@@ -1,5 +1,7 @@
 """The results page from the rows of the grid: `python tools/results_page.py` writes the tables into docs/results/index.md.
 
+The table of transfer between generated and real homes goes into docs/concepts/real_homes.md.
+
 `python tools/results_page.py GRID` first takes over what the finished runs of a grid's folder have: the rows of the evaluation
 (RUN.parquet), those with look-ahead (RUN+lookahead.parquet, of evaluation/ahead.parquet), those of the agent's checkpoints on
 dev homes (checkpoints/RUN.parquet), how training went (curves/RUN.json), and the finished agent (agents/RUN), so that it can be
@@ -24,10 +26,12 @@ from housemates.evaluation.rows import join_rows, read_rows
 from housemates.evaluation.stats import compare, over_seeds, scores
 from housemates.reports import claims, families, paper, summary, tables
 from housemates.reports.figures import canvas, colour, drawing, heat_map, success_by_method, success_by_partner
+from housemates.reports.transfer import transfer_table
 from housemates.run_folder import RunFolder, is_policy
 from housemates.tasks.tasks import task_title
 
 ROOT = Path(__file__).resolve().parents[1]
+HOMES, TRANSFER = ROOT / "docs" / "concepts" / "real_homes.md", ROOT / "results" / "transfer"
 ROWS, PAGE, IMAGES = ROOT / "results" / "grid", ROOT / "docs" / "results" / "index.md", ROOT / "docs" / "images"
 WITH = ROOT / "results" / "trained_with"
 """Rows of BDP's agents that looked ahead in stage 2 as well."""
@@ -248,6 +252,12 @@ def parts() -> dict[str, str]:
     return made
 
 
+def homes_parts() -> dict[str, str]:
+    """The part of the page of real homes that is made from rows, by its mark."""
+    files = [*TRANSFER.glob("*.parquet"), *ROWS.glob("bdp-*.parquet")]
+    return {"transfer": tables.markdown(transfer_table(rows_of(read_rows(sorted(files))))).strip()}
+
+
 def with_parts(text: str, made: dict[str, str]) -> str:
     """The page with its parts made anew, between their marks."""
     for name, part in made.items():
@@ -312,4 +322,5 @@ if __name__ == "__main__":
     if sys.argv[1:]:
         take(Path(sys.argv[1]))
     PAGE.write_text(with_parts(PAGE.read_text(), parts()))
+    HOMES.write_text(with_parts(HOMES.read_text(), homes_parts()))
     figures()

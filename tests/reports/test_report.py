@@ -238,9 +238,9 @@ def test_the_heat_map_draws_the_shares(tmp_path):
     with drawing():
         figure = heat_map(rows, "tidy_house", "state")
     names = [axis.get_title(loc="left") for axis in figure.axes]
-    assert "BDP: held-out partners" in names
-    assert "PBT: own population, seed 0" in names
-    shown = np.asarray(figure.axes[names.index("PBT: own population, seed 0")].images[0].get_array())
+    assert "BDP\nheld-out partners" in names
+    assert "PBT\nown population, seed 0" in names
+    shown = np.asarray(figure.axes[names.index("PBT\nown population, seed 0")].images[0].get_array())
     expected = subgoal_shares(rows.only(method="pbt", evaluation="train_pop"))[1]
     assert np.allclose(shown, expected)
 
