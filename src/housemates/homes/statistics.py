@@ -11,14 +11,12 @@ import numpy as np
 
 from housemates.geometry.distance import clearance, distance_field, islands
 from housemates.homes.floor import CELL, Floor
-from housemates.homes.home import RECEPTACLES, Home, Receptacle
+from housemates.homes.home import RECEPTACLES, Home
 
 CLEARANCES = (0.1, 0.2, 0.3, 0.5)
 """Distances to the border of the navigable floor, metres."""
 SAMPLES = 8
 """Random points of a home from which geodesics to all other cells are measured."""
-NEAR_FRIDGE = 1.5
-"""How far the floor before a fridge is counted, metres."""
 SPAWN_DISTANCE = 2.0
 """Robots start at least this far apart, metres (paper, appendix A)."""
 
@@ -41,9 +39,8 @@ REPLICACAD = {
     "clearance above 0.3 m, share": 0.58,
     "clearance above 0.5 m, share": 0.32,
     "receptacle centre to navigable floor, mean (m)": 0.67,
-    "free floor within 1.5 m of the fridge's front, mean (m2)": 9.99,
 }
-"""The same numbers measured on ReplicaCAD's 84 layouts and their navigation meshes (the last: on the floors of macros 0 to 2)."""
+"""The same numbers measured on ReplicaCAD's 84 layouts and their navigation meshes."""
 
 
 def home_statistics(homes: Sequence[Home]) -> dict[str, float]:
@@ -72,7 +69,6 @@ def home_statistics(homes: Sequence[Home]) -> dict[str, float]:
         "straight line between random points, mean (m)": straight.mean(),
         "random points closer than 2 m, share": (straight < SPAWN_DISTANCE).mean(),
         "receptacle centre to navigable floor, mean (m)": np.mean(reach),
-        "free floor within 1.5 m of the fridge's front, mean (m2)": np.mean([fridge_floor(home) for home in homes]),
     }
     values |= {f"clearance above {d} m, share": share for d, share in zip(CLEARANCES, open_floor, strict=True)}
     return {name: float(values[name]) for name in REPLICACAD}
@@ -103,21 +99,11 @@ def receptacle_geodesics(home: Home) -> np.ndarray:
     return np.array(found, float)
 
 
-def fridge_floor(home: Home) -> float:
-    """Free floor, m2, no more than NEAR_FRIDGE metres from the cell where a robot works at the fridge."""
-    cells, center = home.floor.cells, _cell_at(home, next(r for r in home.receptacles if r.kind == "fridge"))
-    return float((((cells - center) ** 2).sum(1) * CELL**2 <= NEAR_FRIDGE**2).sum() * CELL**2)
-
-
-def _cell_at(home: Home, receptacle: Receptacle) -> np.ndarray:
-    """The main island's cell [2] nearest to where a robot works at a receptacle."""
-    points = np.array(home.floor.origin) + home.floor.cells[:, ::-1] * CELL
-    return home.floor.cells[((points - np.array(receptacle.target)[[0, 2]]) ** 2).sum(1).argmin()]
-
-
 def _approach_cells(home: Home) -> list[np.ndarray]:
     """For each receptacle of the ten kinds, the main island's cell nearest to where a robot works at it."""
-    return [_cell_at(home, receptacle) for receptacle in home.receptacles if receptacle.kind in RECEPTACLES]
+    points = np.array(home.floor.origin) + home.floor.cells[:, ::-1] * CELL
+    targets = [np.array(r.target)[[0, 2]] for r in home.receptacles if r.kind in RECEPTACLES]
+    return [home.floor.cells[((points - target) ** 2).sum(1).argmin()] for target in targets]
 
 
 def _centre_distances(home: Home) -> list[float]:
