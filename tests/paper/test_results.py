@@ -194,6 +194,12 @@ def test_the_page_of_the_suite_tells_what_pairs_from_depth_reach(task, title):
     assert f"| {title} | {found[0]:.0f} and {found[1]:.0f} |" in (ROOT / "docs" / "benchmark" / "suite.md").read_text()
 
 
+def test_the_page_of_the_suite_has_what_was_measured_of_every_partner():
+    made = runpy.run_path(str(ROOT / "tools" / "suite_page.py"))
+    assert made["part"]() in (ROOT / "docs" / "benchmark" / "suite.md").read_text()
+    assert all(len(made["task_table"](task)) > 50 for task in made["TASKS"])
+
+
 def test_the_first_steps_tell_what_the_main_job_reaches():
     found = rows(ROOT / "results" / "main" / "bdp-tidy_house-depth-0.parquet")
     met = [row for row in found if row["evaluation"] == "zsc"]
