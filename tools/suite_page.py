@@ -22,9 +22,8 @@ def family_table() -> list[str]:
     """Lines of the table of families: success of the probe with the partners of each, mean and range, by task."""
     lines = ["| family | " + " | ".join(TASKS) + " |", "|---" * (len(TASKS) + 1) + "|"]
     told = {task: by_family(task) for task in TASKS}
-    for family in suite.FAMILIES:
-        if any(family.name in found for found in told.values()):
-            lines.append(f"| `{family.name}` | " + " | ".join(spread(told[task].get(family.name, [])) for task in TASKS) + " |")
+    names = [family.name for family in suite.FAMILIES if any(family.name in found for found in told.values())]
+    lines += [f"| `{name}` | " + " | ".join(spread(told[task].get(name, [])) for task in TASKS) + " |" for name in names]
     return lines
 
 

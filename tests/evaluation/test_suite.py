@@ -278,7 +278,7 @@ def test_numbers_of_one_task_are_written_beside_those_of_others(tmp_path):
 
 def test_the_package_knows_what_its_own_partners_can_do():
     for task in ("set_table", "tidy_house", "prepare_groceries"):
-        assert {f"script/{name}" for name in (*PAPER, *FURTHER)} <= set(competence.of(task))
+        assert {partner.name for there in suite_of(task).values() for partner in there} == set(competence.of(task))
 
 
 def test_the_list_shows_every_family_with_bars(capsys):
